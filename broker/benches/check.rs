@@ -1,10 +1,11 @@
-//! What the check of a script costs before a run, the checker's guest included: every script of
-//! the check's cases, against 200 and against 2,000 tools, without `tsc`. Prints one JSON object
-//! of medians in microseconds; `cargo xtask bench check` asks it.
+//! Measures how long the check of a script before a run takes, including the checker's guest. It
+//! checks every script of the check's test cases against 200 and against 2,000 tools, without
+//! `tsc`. It prints one JSON object of medians in microseconds, which `cargo xtask bench check`
+//! reads.
 
 use std::fs;
 use std::path::Path;
-use std::thread::JoinHandle;
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use airlock::sandbox::{CheckLimits, Checker, spawn_large};
@@ -19,8 +20,9 @@ const ROUNDS: usize = 100;
 const FILES: [&str; 4] = ["right", "wrong-arguments", "wrong-awaits", "wrong-names"];
 
 fn main() {
-    let medians = spawn_large("run", measure).map(JoinHandle::join);
-    match medians {
+    let (done, medians) = channel();
+    let started = spawn_large(move || drop(done.send(measure())));
+    match started.map(|()| medians.recv()) {
         Ok(Ok(Some(medians))) => println!("{medians}"),
         _ => std::process::exit(1),
     }
@@ -38,7 +40,7 @@ fn measure() -> Option<Value> {
     Some(Value::Object(medians))
 }
 
-/// The medians of all scripts against so many tools, the fastest first.
+/// Returns the median time of each script with `tools` tools, the fastest first.
 fn each_us(tools: usize) -> Option<Vec<f64>> {
     let descriptions = descriptions(tools);
     let table = StubTable::build(&descriptions);
@@ -78,7 +80,8 @@ fn folder() -> &'static Path {
     ))
 }
 
-/// A file's scripts stand below lines that begin with `===`.
+/// Returns the scripts of all case files. In a file, each script follows a line that begins with
+/// `===`.
 fn scripts() -> Vec<String> {
     FILES
         .iter()
@@ -93,7 +96,7 @@ fn scripts() -> Vec<String> {
         .collect()
 }
 
-/// The tools of the cases, and as many others as make up the number.
+/// Returns the tools of the cases, plus generated tools up to `tools` in total.
 fn descriptions(tools: usize) -> Vec<Description> {
     let text = fs::read_to_string(folder().join("tools.json")).unwrap_or_default();
     let listed: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();

@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn a_host_runs_a_script_with_a_tool_and_an_approver_of_its_own() {
+fn host_runs_script_with_own_tool_and_approver() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     assert_eq!(runtime.block_on(embed()).unwrap(), json!(95));
 }

@@ -1,9 +1,9 @@
-//! What all runs of a broker may take together: how many there are, their memory, and the
-//! processor. A run that finds no room waits in a queue that is fair to callers, and is refused
-//! as busy when no room comes in time.
+//! The budget that all runs of a broker share: the number of runs, their memory, and the processor.
+//! A run for which there is no room waits in a queue that is fair to callers. The run is refused as
+//! busy if no room becomes free in time.
 //!
-//! `queue`, `ledger` and `turns` decide and never wait. `room` and `processor` hold their
-//! locks and wait. A run has a [`Share`], which gives everything back when it is dropped.
+//! `queue`, `ledger` and `turns` decide and never wait. `room` and `processor` hold their locks and
+//! wait. A run has a [`RunShare`], which returns everything when it is dropped.
 
 mod busy;
 mod ledger;
@@ -28,26 +28,26 @@ pub use busy::Busy;
 pub(crate) use ledger::BASE_BYTES;
 pub use limits::BudgetLimits;
 pub(crate) use processor::Interrupt;
-pub(crate) use room::{Grown, Wait};
-pub(crate) use share::{Charge, Share};
+pub(crate) use room::{GrowResult, Wait};
+pub(crate) use share::{Charge, RunShare};
 
-/// Cheap to clone; all clones are one budget.
+/// A budget. Cheap to clone; all clones share one budget.
 #[derive(Clone)]
 pub struct Budget {
     room: Arc<Room>,
     processor: Arc<Processor>,
 }
 
-/// What is used at a moment.
+/// The current usage of a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetUsage {
-    /// Runs that go on.
+    /// Runs in progress.
     pub runs: usize,
     /// Runs that wait to begin.
     pub waiting: usize,
     /// Runs that wait for more memory.
     pub growing: usize,
-    /// Memory that is set aside for the sandboxes of all runs.
+    /// Memory in bytes that is reserved for the sandboxes of all runs.
     pub memory_bytes: u64,
     /// Sandboxes that compute.
     pub computing: usize,
@@ -64,7 +64,8 @@ impl fmt::Debug for Budget {
 }
 
 impl Budget {
-    /// For runs that may have `run_bytes` each, if their own limits say nothing else.
+    /// Creates a budget for runs that may use `run_bytes` of memory each, unless they have their
+    /// own limits.
     #[must_use]
     pub fn new(limits: &BudgetLimits, run_bytes: u64) -> Self {
         let runs_max = usize::try_from(limits.runs_max).unwrap_or(usize::MAX);
@@ -90,21 +91,21 @@ impl Budget {
         }
     }
 
-    /// The most memory that one run can have.
+    /// Returns the maximum memory in bytes for one run.
     pub(crate) fn run_bytes_max(&self) -> u64 {
         self.room.run_bytes_max()
     }
 
-    /// A share for a run that may have `bytes` of memory, if there is room at once.
-    pub(crate) fn try_share(&self, caller: &Arc<str>, bytes: u64) -> Option<Share> {
+    /// Returns a share for a run that may use `bytes` of memory, if there is room at once.
+    pub(crate) fn try_share(&self, caller: &Arc<str>, bytes: u64) -> Option<RunShare> {
         let place = self.room.try_enter(caller, bytes)?;
-        Some(Share::new(place, &self.room, &self.processor))
+        Some(RunShare::new(place, &self.room, &self.processor))
     }
 
-    /// The same, with waiting. Dropping the future gives up.
-    pub(crate) async fn share(&self, caller: &Arc<str>, bytes: u64) -> Result<Share, Busy> {
+    /// Waits for a share for a run that may use `bytes` of memory. Dropping the future gives up.
+    pub(crate) async fn share(&self, caller: &Arc<str>, bytes: u64) -> Result<RunShare, Busy> {
         let place = self.room.enter(caller, bytes).await?;
-        Ok(Share::new(place, &self.room, &self.processor))
+        Ok(RunShare::new(place, &self.room, &self.processor))
     }
 }
 

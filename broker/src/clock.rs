@@ -1,9 +1,9 @@
-//! The time. The only module that reads the clock.
+//! The clock. No other module reads the time.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since the Unix epoch that never go back: the wall clock is read
-/// once, and what has passed since is added.
+/// A clock in milliseconds since the Unix epoch that never goes back. It reads the wall clock once,
+/// and adds the time that has passed since then.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     origin_ms: u64,
@@ -27,20 +27,20 @@ impl Clock {
         self.ms_at(self.passed())
     }
 
-    /// What has passed since it was started.
+    /// Returns the time since the clock was started.
     #[must_use]
     pub(crate) fn passed(&self) -> Duration {
         self.origin.elapsed()
     }
 
-    /// The time when so much had passed.
+    /// Returns the clock's time when `passed` had elapsed since the start.
     #[must_use]
     pub(crate) fn ms_at(&self, passed: Duration) -> u64 {
         self.origin_ms + u64::try_from(passed.as_millis()).unwrap_or(0)
     }
 }
 
-/// A moment as people write it, in UTC: `2026-11-21 12:41:48Z`.
+/// Formats a time for people, in UTC: `2026-11-21 12:41:48Z`.
 #[must_use]
 pub(crate) fn utc(at_ms: u64) -> String {
     let seconds = at_ms / 1000;
@@ -49,7 +49,7 @@ pub(crate) fn utc(at_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Reads what [`utc`] writes, with a space or a `T` between.
+/// Parses what [`utc`] writes, with a space or a `T` in the middle.
 #[must_use]
 pub(crate) fn parse_utc(text: &str) -> Option<u64> {
     let (date, time) = text.strip_suffix('Z')?.split_once([' ', 'T', 't'])?;
@@ -58,7 +58,7 @@ pub(crate) fn parse_utc(text: &str) -> Option<u64> {
     if !(1970..=9_999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Few enough to be looked through, and no second formula to be wrong about a leap day.
+    // Searches near the estimate: a second formula could be wrong about leap days.
     let near = (year - 1970) * 365;
     let day = (near..near + 3_000).find(|days| civil(*days) == (year, month, day))?;
     Some(((day * 24 + hour) * 60 + minute) * 60_000 + second * 1_000)
@@ -69,9 +69,10 @@ fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
     parts?.try_into().ok()
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
+/// Returns year, month and day of a day counted from 1970-01-01, in the proleptic Gregorian
+/// calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
-    // Counted from 0000-03-01, so that a leap day is the last day of its year.
+    // Days are counted from 0000-03-01, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_written_in_utc() {
+    fn timestamp_is_formatted_in_utc() {
         for (at_ms, expected) in [
             (0, "1970-01-01 00:00:00Z"),
             (951_782_400_000, "2000-02-29 00:00:00Z"),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_not_read_as_one() {
+    fn invalid_timestamp_is_rejected() {
         for text in [
             "",
             "2026-02-30T00:00:00Z",
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_never_goes_back() {
+    fn clock_is_monotonic() {
         let clock = Clock::start();
         let first = clock.now_ms();
         assert!(clock.now_ms() >= first && first > 1_700_000_000_000);

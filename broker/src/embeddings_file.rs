@@ -1,4 +1,4 @@
-//! The folder of an embedding model: three files, read whole, once.
+//! Reads the folder of an embedding model: three files, each read completely and once.
 
 use std::fs;
 use std::path::Path;
@@ -6,12 +6,13 @@ use std::path::Path;
 use airlock_core::problem::Problem;
 use airlock_core::search::model::{Model, ModelFiles};
 
-use crate::config::{invalid, units};
+use crate::config::invalid;
+use crate::units;
 
-/// More than any static model has.
+/// Maximum size of a model file in bytes. Static models are smaller.
 const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
-const NEXT: &str = "name a folder with the model.safetensors, tokenizer.json and config.json of a \
-                    model2vec model";
+const NEXT: &str = "name a folder that contains model.safetensors, tokenizer.json and config.json \
+                    of a model2vec model";
 
 pub(crate) fn read(folder: &Path) -> Result<Model, Problem> {
     let what = || format!("the embeddings in {} cannot be used", folder.display());
@@ -23,7 +24,7 @@ pub(crate) fn read(folder: &Path) -> Result<Model, Problem> {
                 let most = units::show_bytes(FILE_BYTES_MAX);
                 return Err(invalid(
                     what(),
-                    format!("{name}: it is larger than {most}"),
+                    format!("{name}: the file is larger than {most}"),
                     NEXT,
                 ));
             }
@@ -44,9 +45,9 @@ pub(crate) fn read(folder: &Path) -> Result<Model, Problem> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
-    /// A model of four words, of which two mean the same.
+    /// Writes a model of four words, two of which have the same meaning.
     pub(crate) fn tiny(folder: &Path) {
         let words = ["[UNK]", "reads", "peruses", "deletes"];
         let rows: [f32; 8] = [9.0, 9.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0];
@@ -66,15 +67,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_folder_is_a_model_or_says_which_file_is_none() {
-        let scratch = Scratch::new();
+    fn model_folder_loads_or_names_bad_file() {
+        let scratch = TempDir::new();
         let why = |folder: &Path| read(folder).unwrap_err().why;
         assert!(why(scratch.path()).starts_with("config.json: "));
         tiny(scratch.path());
         let model = read(scratch.path()).unwrap();
         assert_eq!(model.embed("peruses"), [1.0, 0.0]);
         scratch.file("model.safetensors", "version https://git-lfs");
-        assert!(why(scratch.path()).starts_with("model.safetensors: it is not a safetensors file"));
+        assert!(why(scratch.path()).starts_with("model.safetensors: not a safetensors file"));
         scratch.file("tokenizer.json", "no");
         assert!(why(scratch.path()).starts_with("tokenizer.json: "));
     }

@@ -1,6 +1,6 @@
-//! Which protocol era each server spoke last, in the state directory: one small
-//! file per server, named by the digest of its spec. Forgetting costs one probe,
-//! so nothing that goes wrong here is an error.
+//! Remembers the protocol era that each server last used, in the state directory. There is one
+//! small file per server, named by the digest of its spec. A lost file costs only one probe, so
+//! errors are ignored.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use airlock_core::id::Digest;
 use crate::journal_file::make_private;
 use crate::upstream::{Era, EraMemory};
 
-/// Longer than every name of an era.
+/// Maximum size of a file in bytes. The names of eras are shorter.
 const WORD_BYTES_MAX: u64 = 32;
 
 pub(crate) fn memory(state_dir: &Path) -> EraMemory {
@@ -32,7 +32,7 @@ fn store(folder: &Path, spec: &Digest, era: Era) {
     if load(&path) == Some(era) || make_private(folder).is_err() {
         return;
     }
-    // Two processes may do this at once; each writes the whole file, and the last one stays.
+    // Two processes may do this at once. Each writes the whole file, and the last write wins.
     let unfinished = path.with_extension(std::process::id().to_string());
     if std::fs::write(&unfinished, era.version()).is_ok() {
         let _ = std::fs::rename(&unfinished, &path);
@@ -46,12 +46,12 @@ fn file(folder: &Path, spec: &Digest) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
     #[test]
-    fn an_era_is_remembered_by_server_and_rubbish_is_forgotten() {
-        let scratch = Scratch::new();
-        let (folder, a, b) = (scratch.path(), Digest::of(b"a"), Digest::of(b"b"));
+    fn era_is_stored_per_server_and_corrupt_file_is_ignored() {
+        let scratch = TempDir::new();
+        let (folder, a, b) = (scratch.path(), Digest::sha256(b"a"), Digest::sha256(b"b"));
         assert_eq!(load(&file(folder, &a)), None);
         store(folder, &a, Era::Legacy);
         store(folder, &a, Era::Modern);

@@ -1,5 +1,5 @@
-//! The state directory: one append-only file per run. The only module that
-//! writes there. What a line says is the core's; that it is on disk is ours.
+//! The state directory with one append-only file per run. No other module writes journals. The core
+//! defines the lines; this module puts them on disk.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use airlock_core::id::RunId;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-/// A header holds a script and an input, and each has its limit.
+/// Maximum size of the first line in bytes. The header contains a script and its input, which have
+/// their own limits.
 const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The entry that ends a run is short.
+/// Maximum size of the last line in bytes. The entry that ends a run is short.
 const LAST_LINE_BYTES_MAX: u64 = 256 * 1024;
-/// Runs that are listed at most; the newest ones.
+/// Maximum number of runs in a list, which contains the newest ones.
 const LISTED_MAX: usize = 100_000;
 const SUFFIX: &str = ".jsonl";
 
@@ -35,7 +36,7 @@ pub enum JournalError {
     },
 }
 
-/// Where the journals of all runs are.
+/// The folder that contains the journals of all runs.
 #[derive(Debug, Clone)]
 pub struct StateDir(PathBuf);
 
@@ -55,7 +56,7 @@ impl StateDir {
         self.runs().join(format!("{}{SUFFIX}", run.0))
     }
 
-    /// A new journal that only this process may write, and nobody else may read.
+    /// Creates a journal that only this process may write, and that no other user may read.
     pub fn create(&self, run: &RunId) -> Result<JournalFile, JournalError> {
         let (folder, path) = (self.runs(), self.journal_path(run));
         let file = match open_new(&path) {
@@ -76,7 +77,7 @@ impl StateDir {
         })
     }
 
-    /// The runs that have a journal, newest first.
+    /// Returns the runs that have a journal, newest first.
     pub fn runs_newest_first(&self) -> Result<Vec<RunId>, JournalError> {
         let folder = self.runs();
         let entries = match std::fs::read_dir(&folder) {
@@ -100,7 +101,7 @@ impl StateDir {
         Ok(ids)
     }
 
-    /// The one run whose id begins with this text.
+    /// Returns the only run whose id begins with this text.
     pub fn find(&self, id: &str) -> Result<RunId, JournalError> {
         let matching: Vec<RunId> = self
             .runs_newest_first()?
@@ -122,16 +123,17 @@ impl StateDir {
         }
     }
 
-    /// A whole journal, as it is on disk.
+    /// Returns a whole journal as it is on disk.
     pub fn read(&self, run: &RunId) -> Result<Vec<u8>, JournalError> {
         let path = self.journal_path(run);
         std::fs::read(&path).map_err(failed(&path, "read"))
     }
 
-    /// The first and the last whole line of a journal, for lists; the last one only when it is short.
-    pub fn ends(&self, run: &RunId) -> Result<Ends, JournalError> {
+    /// Returns the first and the last whole line of a journal, for lists. The last line is only
+    /// returned if it is short.
+    pub fn ends(&self, run: &RunId) -> Result<JournalEnds, JournalError> {
         let path = self.journal_path(run);
-        let read = || -> io::Result<Ends> {
+        let read = || -> io::Result<JournalEnds> {
             let mut file = File::open(&path)?;
             let mut first = Vec::new();
             BufReader::new((&file).take(FIRST_LINE_BYTES_MAX)).read_until(b'\n', &mut first)?;
@@ -141,7 +143,7 @@ impl StateDir {
             ))?;
             let mut tail = Vec::new();
             file.take(LAST_LINE_BYTES_MAX).read_to_end(&mut tail)?;
-            Ok(Ends {
+            Ok(JournalEnds {
                 first,
                 last: last_line(&tail).unwrap_or_default().to_vec(),
             })
@@ -149,7 +151,7 @@ impl StateDir {
         read().map_err(failed(&path, "read"))
     }
 
-    /// Whether a living process still writes this run's journal.
+    /// Returns whether a living process still writes the journal of this run.
     pub fn is_running(&self, run: &RunId) -> bool {
         File::open(self.journal_path(run))
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
@@ -160,7 +162,7 @@ impl StateDir {
     }
 }
 
-/// The journal of a run that goes on.
+/// The journal of a run in progress.
 #[derive(Debug)]
 pub struct JournalFile {
     file: File,
@@ -170,8 +172,8 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// Writes whole lines with one write; with `sync`, returns when they would survive the
-    /// machine's death. After an error the caller must not append again.
+    /// Appends whole lines with one write. With `sync`, returns when the lines would survive a
+    /// crash of the machine. After an error the caller must not append again.
     pub fn append(&mut self, lines: &[u8], sync: bool) -> Result<(), JournalError> {
         self.file
             .write_all(lines)
@@ -204,19 +206,20 @@ fn open_new(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The folder and what is missing above it, for nobody else to read.
+/// Creates the folder and its missing parents, which no other user may read.
 pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// What a list shows of a run is in these two.
+/// The first and the last line of a journal, which contain what a list shows of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ends {
+pub struct JournalEnds {
     pub first: Vec<u8>,
     pub last: Vec<u8>,
 }
 
-/// Without its line end; what follows the last line end is a cut, and no line.
+/// Returns the last line without its line end. Text after the last line end is an incomplete line
+/// and is ignored.
 fn last_line(tail: &[u8]) -> Option<&[u8]> {
     let whole = tail.get(..tail.iter().rposition(|b| *b == b'\n')?)?;
     let begin = whole
@@ -236,15 +239,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
     fn id(text: &str) -> RunId {
         RunId(text.into())
     }
 
     #[test]
-    fn what_was_appended_is_read_back_and_a_cut_is_no_line() {
-        let scratch = Scratch::new();
+    fn appended_lines_read_back_and_partial_line_is_dropped() {
+        let scratch = TempDir::new();
         let state = StateDir::new(scratch.path().join("state"));
         let mut journal = state.create(&id("a1")).unwrap();
         journal.append(b"one\ntwo\n", true).unwrap();
@@ -255,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_private_and_made_once() {
-        let scratch = Scratch::new();
+    fn journal_file_is_private_and_created_once() {
+        let scratch = TempDir::new();
         let state = StateDir::new(scratch.path().join("state"));
         let journal = state.create(&id("a1")).unwrap();
         assert!(state.create(&id("a1")).is_err());
@@ -265,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_running_as_long_as_its_journal_is_open() {
-        let scratch = Scratch::new();
+    fn run_is_running_while_journal_is_open() {
+        let scratch = TempDir::new();
         let state = StateDir::new(scratch.path().join("state"));
         let journal = state.create(&id("a1")).unwrap();
         assert!(state.is_running(&id("a1")));
@@ -275,8 +278,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_found_by_the_beginning_of_its_id_and_the_newest_comes_first() {
-        let scratch = Scratch::new();
+    fn run_is_found_by_id_prefix_and_newest_is_listed_first() {
+        let scratch = TempDir::new();
         let state = StateDir::new(scratch.path().join("state"));
         assert_eq!(state.runs_newest_first().unwrap(), []);
         for run in ["01b", "01a", "02c"] {
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_full_is_an_error_of_the_append() {
+    fn full_disk_fails_append() {
         let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
         let mut journal = JournalFile {
             file,

@@ -1,18 +1,18 @@
-//! A sandbox broker for the Model Context Protocol: a script runs in a cage
-//! that imports nothing, and every tool call it makes is decided, recorded,
-//! performed and handed back by the broker.
+//! A sandbox broker for the Model Context Protocol. A script runs in a sandbox that imports
+//! nothing. The broker decides, records and performs every tool call of the script, and returns the
+//! outcome.
 //!
 //! Start at [`Broker::builder`].
 
 pub mod approver;
 mod broker;
 pub mod budget;
-pub mod carrier;
 pub mod cli;
+pub mod client_bridge;
 mod clock;
 pub mod config;
+mod deadline;
 pub mod demo;
-mod drive;
 mod embeddings_file;
 mod era_file;
 mod extract;
@@ -25,21 +25,27 @@ mod prover;
 pub mod render;
 mod resident;
 mod resolve;
+mod run_event;
 pub mod sandbox;
-#[cfg(test)]
-mod scratch;
+pub mod secrets;
 pub mod serve;
 pub mod shared_file;
+mod stop_handle;
 pub mod telemetry;
+#[cfg(test)]
+mod tempdir;
+mod thread_priority;
 pub mod tool_files;
 mod tsc;
+mod units;
 pub mod upstream;
 
 pub use airlock_core as core;
 pub use approver::Approver;
 pub use broker::{
-    Broker, BuildError, Builder, Cancel, Check, CheckReport, Described, InProcessTool, Librarian,
-    NoChance, Reached, Rest, RunEvent, Running, Script, Seat, ServerState, ServerStatus,
-    ToolFailure,
+    Broker, BuildError, Builder, Cancel, CheckPolicy, CheckReport, DescribedTools, EntropyError,
+    IdleFlag, InProcessTool, ReachedLabels, RunContext, RunHandle, Script, ServerState,
+    ServerStatus, ToolDiscovery, ToolFailure,
 };
-pub use extract::{Extracting, Extraction, Extractor};
+pub use extract::{ExtractionFuture, ExtractionRequest, Extractor};
+pub use run_event::RunEvent;

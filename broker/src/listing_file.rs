@@ -1,10 +1,9 @@
-//! What each server listed when it was last seen, in the state directory: one
-//! file per server, named by the digest of its spec. It lets tools be found
-//! before their server is connected to; a call leaves only when the server still
-//! says the same. So nothing that goes wrong here is an error.
+//! Stores the last tool list of each server, in the state directory. There is one file per server,
+//! named by the digest of its spec. Tools can thus be found before their server is connected. A
+//! call is still sent only if the server lists the same tool now, so errors here are ignored.
 
-mod missed;
-mod words;
+mod missed_servers;
+mod search_texts;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -12,40 +11,40 @@ use std::sync::Arc;
 
 use airlock_core::id::Digest;
 use airlock_core::json::{self, Bounds};
-use codegen::later::Text;
+use codegen::lazy_json::JsonText;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::journal_file::make_private;
 
-/// As much as a server may list.
+/// The limits of a listing, which are those of a server's list.
 const BOUNDS: Bounds = Bounds {
     bytes_max: 24 * 1024 * 1024,
     depth_max: 128,
     nodes_max: 4_000_000,
 };
 
-/// What a server listed when it was last seen.
+/// The last tool list of a server.
 #[derive(Debug)]
-pub(crate) struct Remembered {
-    /// What it said that it is.
+pub(crate) struct StoredListing {
+    /// The server's own name and version.
     pub(crate) says: Option<String>,
-    pub(crate) tools: Vec<RememberedTool>,
+    pub(crate) tools: Vec<StoredTool>,
     text: Arc<str>,
 }
 
-/// One of its tools. A digest says that it could be used, and what it was known by.
+/// A stored tool. It has a digest if it was usable.
 #[derive(Debug, Clone)]
-pub(crate) struct RememberedTool {
-    pub(crate) text: Text,
+pub(crate) struct StoredTool {
+    pub(crate) text: JsonText,
     pub(crate) digest: Option<Digest>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Listings(PathBuf);
+pub(crate) struct ListingStore(PathBuf);
 
-/// `digests` are those of `tools`, in their order.
+/// The content of the file. `digests` belong to `tools`, in the same order.
 #[derive(Deserialize)]
 struct Form<'a> {
     #[serde(default)]
@@ -56,21 +55,21 @@ struct Form<'a> {
     tools: Vec<&'a RawValue>,
 }
 
-impl Remembered {
-    /// The whole file.
+impl StoredListing {
+    /// Returns the text of the whole file.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    fn of(text: String) -> Option<Self> {
-        let whole = Text::new(text.into(), read);
-        // Of an array serde would take the members by their order.
+    fn parse(text: String) -> Option<Self> {
+        let whole = JsonText::new(text.into(), read);
+        // The text must be an object, because serde would also read an array by position.
         let form = Some(whole.as_str()).filter(|it| it.starts_with('{'))?;
         let form: Form<'_> = serde_json::from_str(form).ok()?;
         let digests = form.digests.into_iter().chain(std::iter::repeat(None));
         let tool = |(raw, digest): (&RawValue, _)| {
             let text = whole.part(raw.get())?;
-            Some(RememberedTool { text, digest })
+            Some(StoredTool { text, digest })
         };
         let tools = form.tools.into_iter().zip(digests).map(tool);
         Some(Self {
@@ -81,26 +80,26 @@ impl Remembered {
     }
 }
 
-/// A part of what was stored as JSON.
+/// Parses a part of the stored JSON text.
 fn read(text: &str) -> Value {
     json::read(text.as_bytes(), BOUNDS).unwrap_or_default()
 }
 
-impl Listings {
+impl ListingStore {
     pub(crate) fn new(state_dir: &Path) -> Self {
         Self(state_dir.join("listings"))
     }
 
-    pub(crate) fn load(&self, spec: &Digest) -> Option<Remembered> {
+    pub(crate) fn load(&self, spec: &Digest) -> Option<StoredListing> {
         let file = std::fs::File::open(self.file(spec)).ok()?;
         let expected = file.metadata().ok()?.len().min(BOUNDS.bytes_max.into());
         let mut text = String::with_capacity(expected as usize + 1);
         let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
         let bytes = { bounded }.read_to_string(&mut text).ok()?;
-        Remembered::of(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)
+        StoredListing::parse(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)
     }
 
-    /// Each tool as JSON, with its digest when it can be used.
+    /// Stores each tool as JSON text, with its digest if it is usable.
     pub(crate) fn store(
         &self,
         spec: &Digest,
@@ -116,13 +115,13 @@ impl Listings {
         self.forget_missed(spec);
     }
 
-    /// What is the same stays.
+    /// Replaces a file unless its content is the same.
     fn replace(&self, path: &Path, bytes: &[u8]) {
         let is_same = std::fs::read(path).is_ok_and(|before| before == bytes);
         if is_same || make_private(&self.0).is_err() {
             return;
         }
-        // Two processes may do this at once; each writes the whole file, and the last one stays.
+        // Two processes may do this at once. Each writes the whole file, and the last write wins.
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(format!(".{}", std::process::id()));
         let written = std::fs::write(&unfinished, bytes);
@@ -142,19 +141,19 @@ impl Listings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
     #[test]
-    fn a_listing_is_remembered_by_server_and_rubbish_is_forgotten() {
-        let scratch = Scratch::new();
-        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
-        let listings = Listings::new(scratch.path());
+    fn listing_is_stored_per_server_and_corrupt_file_is_ignored() {
+        let scratch = TempDir::new();
+        let (a, b) = (Digest::sha256(b"a"), Digest::sha256(b"b"));
+        let listings = ListingStore::new(scratch.path());
         assert!(listings.load(&a).is_none());
         let tools = [
             json!({"name": "read", "inputSchema": {"type": "object"}}),
             json!({"name": "é\"]", "inputSchema": 7}),
         ];
-        let digests = [Some(Digest::of(b"read")), None];
+        let digests = [Some(Digest::sha256(b"read")), None];
         let stored = tools.iter().map(Value::to_string).zip(digests);
         listings.store(&a, Some("files 1.0"), stored);
         let loaded = listings.load(&a).unwrap();
@@ -178,10 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_without_digests_is_one_too() {
-        let scratch = Scratch::new();
-        let listings = Listings::new(scratch.path());
-        let a = Digest::of(b"a");
+    fn listing_without_digests_is_accepted() {
+        let scratch = TempDir::new();
+        let listings = ListingStore::new(scratch.path());
+        let a = Digest::sha256(b"a");
         listings.store(&a, None, std::iter::empty());
         let before = r#"{"says":null,"tools":[{"name":"read"}]}"#;
         std::fs::write(listings.file(&a), before).unwrap();

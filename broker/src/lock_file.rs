@@ -1,5 +1,5 @@
-//! The lock file on disk. The only module that reads or writes it; what is in it
-//! and what a change means is [`codegen::lock`]'s.
+//! Reads and writes the lock file. No other module does. [`codegen::lock`] defines its content and
+//! what a change means.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
-use codegen::lock::{Lock, Server, diff};
+use codegen::lock::{Lock, LockedServer, diff};
 use serde_json::{Map, Value};
 
-use crate::config::Secrets;
+use crate::secrets::Secrets;
 
 const BOUNDS: Bounds = Bounds {
     bytes_max: 64 * 1024 * 1024,
@@ -19,21 +19,21 @@ const BOUNDS: Bounds = Bounds {
     nodes_max: 4_000_000,
 };
 const CODE: &str = "lock-invalid";
-/// Changes of one tool that a warning names; the others are counted.
+/// Maximum number of changes per tool that a warning names. Further changes are only counted.
 const NAMED_MAX: usize = 2;
 
-/// A lock file by its path.
+/// The path of a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockFile(PathBuf);
 
-/// Whether what a server says is held against a lock.
+/// The lock file's entry for a server, if the tools are compared with a lock file.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Pin {
-    /// No lock is named, or the tools are the host's own.
+    /// Nothing is compared: no lock file is configured, or the tools are in-process.
     #[default]
     Free,
-    /// What the lock has of the server; nothing when it is new or is another one.
-    Held(Option<Box<Server>>),
+    /// The entry of the server. `None` if the server is missing there or has another target.
+    Held(Option<Box<LockedServer>>),
 }
 
 impl LockFile {
@@ -47,7 +47,7 @@ impl LockFile {
         &self.0
     }
 
-    /// `None`: there is no such file.
+    /// Reads the file. Returns `None` if it does not exist.
     pub fn read(&self) -> Result<Option<Lock>, Problem> {
         let cannot = |why: String, next: &str| {
             Problem::new(
@@ -65,7 +65,7 @@ impl LockFile {
         file.take(u64::from(BOUNDS.bytes_max) + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| cannot(error.to_string(), "check the path"))?;
-        let next = "restore it, or remove it and write it again with `airlock lock`";
+        let next = "restore the file, or delete it and run `airlock lock` to write a new one";
         let value =
             json::parse_strict(&bytes, BOUNDS).map_err(|bad| cannot(bad.to_string(), next))?;
         Lock::read(&value)
@@ -73,16 +73,16 @@ impl LockFile {
             .map_err(|bad| cannot(bad.to_string(), next))
     }
 
-    /// The file that a run is to be held against has to be there.
+    /// Reads a file that must exist because a run is compared with it.
     pub fn read_existing(&self) -> Result<Lock, Problem> {
         self.read()?.ok_or_else(|| {
-            let what = format!("the lock file {} is not there", self.0.display());
-            let next = "write it with `airlock lock`, and look at what it says";
-            Problem::new(CODE, what, "nothing was pinned yet", next)
+            let what = format!("the lock file {} does not exist", self.0.display());
+            let next = "run `airlock lock` to write the file, and review it";
+            Problem::new(CODE, what, "no tool descriptions were accepted yet", next)
         })
     }
 
-    /// Whole or not at all. Answers whether anything was different.
+    /// Writes the file atomically. Returns whether anything has changed.
     pub fn write(&self, lock: &Lock) -> Result<bool, Problem> {
         let text = lock.text();
         if fs::read_to_string(&self.0).is_ok_and(|before| before == text) {
@@ -105,13 +105,13 @@ impl LockFile {
 }
 
 impl Pin {
-    /// What `lock` has of a server that is reached at `target`.
-    pub(crate) fn of(lock: &Lock, server: &str, target: &str) -> Self {
+    /// Returns the entry of a server with this target: a command line or a URL.
+    pub(crate) fn from_lock(lock: &Lock, server: &str, target: &str) -> Self {
         let known = lock.servers.get(server).filter(|it| it.target == target);
         Self::Held(known.cloned().map(Box::new))
     }
 
-    /// Whether a tool is what it was when it was accepted; nothing without a lock.
+    /// Returns whether a tool is unchanged since it was accepted, or `None` without a lock file.
     pub(crate) fn holds(&self, tool: &Description) -> Option<bool> {
         match self {
             Self::Free => None,
@@ -123,12 +123,12 @@ impl Pin {
     }
 }
 
-/// What a server says of itself, in one line, without credentials. They are struck out before
-/// anything is cut, so that no part of one is left.
+/// Returns a server's own name and version in one line, without credentials. They are masked before
+/// the text is cut, so that no part of a credential remains.
 pub(crate) fn says(said: &Map<String, Value>, secrets: &Secrets) -> Option<String> {
     let part = |key: &str| {
         let mut text = said.get(key)?.as_str()?.to_owned();
-        secrets.strike_text(&mut text);
+        secrets.redact_text(&mut text);
         Some(codegen::text::neutralise(&text))
     };
     let parts: Vec<String> = [part("name"), part("version")]
@@ -138,28 +138,33 @@ pub(crate) fn says(said: &Map<String, Value>, secrets: &Secrets) -> Option<Strin
     (!parts.is_empty()).then(|| codegen::text::clip(&parts.join(" "), 200))
 }
 
-/// A server that is not the one in the lock file, or not in it.
+/// Returns a problem if the server is not in the lock file, or has another target there.
 pub(crate) fn stranger(lock: &Lock, server: &str, target: &str) -> Option<Problem> {
     let why = match lock.servers.get(server) {
         Some(known) if known.target == target => return None,
         Some(known) => format!(
-            "it is reached at `{target}`, and was accepted at `{}`",
+            "the server's target is `{target}`, but the lock file was written for `{}`",
             known.target
         ),
-        None => "the lock file does not have it".to_owned(),
+        None => "the lock file does not contain the server".to_owned(),
     };
-    let what = format!("all calls of the server `{server}` are refused");
+    let what = format!("all calls to the server `{server}` are refused");
     Some(Problem::new("description-changed", what, why, NEXT))
 }
 
-const NEXT: &str = "`airlock lock diff` shows what has changed, `airlock lock` accepts it";
+const NEXT: &str = "`airlock lock diff` shows the changes, `airlock lock` accepts them";
 
-/// A tool of a known server that is not what was accepted.
-pub(crate) fn changed(server: &Server, now: &Server, name: &str, tool: &str) -> Problem {
-    let alone = |server: &Server| Lock {
+/// Returns the problem of a tool that differs from what was accepted.
+pub(crate) fn changed(
+    server: &LockedServer,
+    now: &LockedServer,
+    name: &str,
+    tool: &str,
+) -> Problem {
+    let alone = |server: &LockedServer| Lock {
         servers: [(
             name.to_owned(),
-            Server {
+            LockedServer {
                 tools: server
                     .tools
                     .iter()
@@ -185,7 +190,7 @@ pub(crate) fn changed(server: &Server, now: &Server, name: &str, tool: &str) -> 
     if changes.len() > NAMED_MAX {
         parts.push(format!("{} more", changes.len() - NAMED_MAX));
     }
-    let what = format!("calls of `{name}.{tool}` are refused until it is accepted");
+    let what = format!("calls of `{name}.{tool}` are refused until its changes are accepted");
     Problem::new("description-changed", what, parts.join("; "), NEXT)
 }
 
@@ -196,9 +201,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_calls_itself_holds_no_part_of_a_credential() {
+    fn server_display_name_is_redacted_of_credentials() {
         let secrets = Secrets::new(["sk-live-0123456789abcdef".to_owned()]);
-        // The cut would go through the middle of it.
+        // The cut would go through the middle of the credential.
         let name = format!("{} sk-live-0123456789abcdef", "acme ".repeat(38));
         let info = json!({"name": name, "version": "of sk-live-0123456789abcdef"});
         let said = says(info.as_object().unwrap(), &secrets).unwrap();

@@ -1,5 +1,5 @@
-//! The `airlock` program: parse the arguments, call one command, turn its
-//! result into an exit code.
+//! The `airlock` program: parses the arguments, runs one command, and converts its result to an
+//! exit code.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
-//! Every program that airlock starts: in a process group of its own, which ends as a whole, also
-//! when airlock is killed and can end nothing any more.
+//! Starts every child process of airlock in its own process group. The group is killed as a whole,
+//! even if airlock itself is killed.
 //!
-//! The group's leader is a watchdog: a shell that waits at a pipe whose other end only this
-//! process has. When the pipe closes, it kills its group. It leads the group and is reaped last, so
-//! the group's number is not reused while this process may signal it. A program joins the group
-//! before its first instruction, so it cannot miss the end of the pipe.
-//! `docs/design/0028-children-end-with-airlock.md` has the reasons.
+//! The leader of the group is a watchdog: a shell that waits on a pipe whose other end only this
+//! process has. When the pipe closes, the shell kills its group. The shell is reaped last, so the
+//! group's number is not reused while this process may signal it. A program joins the group before
+//! its first instruction, so it cannot miss the end of the pipe.
+//! `docs/design/0028-children-end-with-airlock.md` explains the reasons.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::process::CommandExt as _;
@@ -18,7 +18,8 @@ use tokio::process::{Child, Command};
 const SHELL: &str = "/bin/sh";
 const WATCHDOG: &str = "trap '' HUP INT QUIT TERM; read -r line; kill -KILL 0";
 
-/// The leader of a process group, which is killed with this value or with this process.
+/// The leader of a process group. The group is killed when this value is dropped or this process
+/// ends.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     shell: Process,
@@ -26,7 +27,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Nothing where there is no shell: then a killed process leaves its children behind.
+    /// Starts a watchdog. Returns `None` if there is no shell; the children then survive if this
+    /// process is killed.
     pub(crate) fn start() -> Result<Option<Self>> {
         Self::by(SHELL)
     }
@@ -51,7 +53,7 @@ impl Watchdog {
         }
     }
 
-    /// The group as [`std::process::Command`] wants it.
+    /// Returns the group in the form that [`std::process::Command`] expects.
     pub(crate) fn group(&self) -> i32 {
         self.group.as_raw_nonzero().get()
     }
@@ -60,12 +62,12 @@ impl Watchdog {
 impl Drop for Watchdog {
     fn drop(&mut self) {
         let _ = kill_process_group(self.group, Signal::KILL);
-        // It was killed just now.
+        // The shell has just been killed, so this returns at once.
         let _ = self.shell.wait();
     }
 }
 
-/// A program with all that it starts. Dropping it kills all of them.
+/// A program with all processes that it starts. Dropping it kills all of them.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     pub(crate) child: Child,
@@ -85,7 +87,7 @@ impl ProcessGroup {
             .spawn()?;
         let own = || child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let id = watchdog.as_ref().map(|it| it.group).or_else(own);
-        let id = id.ok_or_else(|| Error::other("it has ended already"))?;
+        let id = id.ok_or_else(|| Error::other("the program has already ended"))?;
         Ok(Self {
             child,
             watchdog,
@@ -93,8 +95,8 @@ impl ProcessGroup {
         })
     }
 
-    /// Ends the group: the program gets `grace` after its stdin was closed, and
-    /// again after SIGTERM; what is left is killed.
+    /// Ends the group. The program gets `grace` after its stdin was closed, and `grace` again after
+    /// SIGTERM. Remaining processes are killed.
     pub(crate) async fn stop(&mut self, grace: Duration) {
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
             if let Some(signal) = signal {
@@ -107,7 +109,7 @@ impl ProcessGroup {
         self.sweep(grace).await;
     }
 
-    /// Ends what the program left behind: `grace` after SIGTERM, it is killed.
+    /// Ends the processes that the program left behind: SIGTERM, and SIGKILL after `grace`.
     pub(crate) async fn sweep(&mut self, grace: Duration) {
         const LOOK_AGAIN: Duration = Duration::from_millis(10);
         if self.has_others() {
@@ -122,15 +124,15 @@ impl ProcessGroup {
         self.kill();
     }
 
-    /// Sends nothing if the group's number may have been reused.
+    /// Signals the group, unless its number may have been reused.
     fn signal(&self, signal: Signal) {
         let child = self.child.id();
         let child = child.and_then(|id| Pid::from_raw(id.cast_signed()));
         if self.watchdog.is_some() || child.is_some() || self.has_others() {
-            // It fails when the group is empty already, which is what we want.
+            // This fails if the group is empty already, which is fine.
             let _ = kill_process_group(self.id, signal);
         }
-        // A program that has made a group or a session of its own is not in ours.
+        // A program that created its own group or session is not in this group.
         let Some(child) = child else { return };
         let _ = match getpgid(Some(child)) {
             Ok(group) if group == self.id => Ok(()),
@@ -141,7 +143,7 @@ impl ProcessGroup {
 
     fn kill(&mut self) {
         self.signal(Signal::KILL);
-        // From here on the group has no number.
+        // From here on, the number of the group may be reused.
         self.watchdog = None;
     }
 
@@ -160,7 +162,7 @@ impl Drop for ProcessGroup {
 mod others {
     use rustix::process::Pid;
 
-    /// Whether a process of this group is running, the leader aside.
+    /// Returns whether a process of this group is running, apart from the leader.
     pub(super) fn are_in(group: Pid, _: bool) -> bool {
         let Ok(processes) = std::fs::read_dir("/proc") else {
             return false;
@@ -172,10 +174,11 @@ mod others {
             .any(|number| group_of(number) == Some(group))
     }
 
-    /// The group of a process that has not ended.
+    /// Returns the group of a process that has not ended.
     fn group_of(number: i32) -> Option<i32> {
         let stat = std::fs::read(format!("/proc/{number}/stat")).ok()?;
-        // Behind the name, which may hold anything: state, parent, group.
+        // The fields after the name are state, parent and group. The name may contain any
+        // character.
         let name_end = stat.iter().rposition(|byte| *byte == b')')?;
         let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
         let mut fields = rest.split_ascii_whitespace();
@@ -189,7 +192,9 @@ mod others {
 mod others {
     use rustix::process::{Pid, test_kill_process_group};
 
-    /// Only the watchdog can be signalled here: remaining processes are killed without SIGTERM.
+    /// Returns whether the group contains a process. If the watchdog is in the group, the answer is
+    /// always no, because other processes cannot be distinguished from it. They are then killed
+    /// without SIGTERM.
     pub(super) fn are_in(group: Pid, has_watchdog: bool) -> bool {
         !has_watchdog && test_kill_process_group(group).is_ok()
     }
@@ -203,7 +208,8 @@ mod tests {
 
     const GRACE: Duration = Duration::from_millis(100);
 
-    /// A program in shell, and the first line that it says.
+    /// Starts a program in the group, and returns the group and the first line that the program
+    /// prints.
     async fn started(
         watchdog: Option<Watchdog>,
         program: &str,
@@ -212,10 +218,12 @@ mod tests {
         let mut command = Command::new(program);
         let args = (program != "sh").then_some("sh");
         command.args(args).args(["-c", script]);
-        let mut group =
-            ProcessGroup::behind(watchdog, command.stdout(Stdio::piped())).expect("a program");
-        let mut lines = BufReader::new(group.child.stdout.take().expect("a pipe")).lines();
-        let line = lines.next_line().await.expect("a line").expect("a line");
+        let mut group = ProcessGroup::behind(watchdog, command.stdout(Stdio::piped()))
+            .expect("the program starts");
+        let stdout = group.child.stdout.take().expect("stdout is a pipe");
+        let mut lines = BufReader::new(stdout).lines();
+        let line = lines.next_line().await.expect("stdout is readable");
+        let line = line.expect("the program prints a line");
         (group, line)
     }
 
@@ -234,12 +242,13 @@ mod tests {
     }
 
     fn shell() -> Option<Watchdog> {
-        Watchdog::start().expect("a shell")
+        Watchdog::start().expect("the shell starts")
     }
 
     #[tokio::test]
     async fn a_group_ends_when_it_is_dropped_with_and_without_a_watchdog() {
-        assert!(Watchdog::by("/nowhere/sh").expect("no error").is_none());
+        let no_shell = Watchdog::by("/nowhere/sh").expect("a missing shell is no error");
+        assert!(no_shell.is_none());
         for watchdog in [shell(), None] {
             let deaf = "sh -c 'trap \"\" TERM; echo $$; while :; do sleep 1; done' & wait";
             let (group, pid) = started(watchdog, "sh", deaf).await;
@@ -249,7 +258,7 @@ mod tests {
         }
     }
 
-    /// A group's leader could not make a session; a member can, and is stopped all the same.
+    /// The leader of a group cannot create a session. A member can, and must still be stopped.
     #[tokio::test]
     async fn a_program_with_a_session_of_its_own_is_stopped_too() {
         let script = "trap '' TERM; echo $$; while :; do sleep 1; done";
@@ -262,14 +271,14 @@ mod tests {
     #[tokio::test]
     async fn what_a_program_leaves_behind_may_end_by_itself_and_is_killed_if_it_does_not() {
         for (trap, is_polite) in [("echo bye > $0; exit", true), ("", false)] {
-            let scratch = crate::scratch::Scratch::new();
+            let scratch = crate::tempdir::TempDir::new();
             let said = scratch.path().join("said");
             let child = format!(
                 "sh -c 'trap \"{trap}\" TERM; echo $$; while :; do sleep 0.01; done' {} & sleep 0.1",
                 said.display()
             );
             let (mut group, pid) = started(shell(), "sh", &child).await;
-            group.child.wait().await.expect("it ends");
+            group.child.wait().await.expect("the program ends");
             assert!(is_alive(&pid));
             group
                 .sweep(if is_polite {

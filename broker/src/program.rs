@@ -1,5 +1,6 @@
-//! A program that is told one text on its stdin and says one on its stdout: one
-//! process each time, killed with all that it started when nobody waits any more.
+//! Runs an external program that gets one text on stdin and answers on stdout. Each exchange is one
+//! process. The process is killed with all its children when the caller stops waiting for the
+//! answer.
 
 use std::process::Stdio;
 
@@ -8,25 +9,25 @@ use tokio::process::Command as Process;
 
 use crate::process_group::ProcessGroup;
 
-/// Gets no environment but what it is given.
+/// An external program. Its environment contains only `env`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct ExternalProgram {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
 }
 
-impl Program {
-    /// What it says, or why that counts as nothing.
+impl ExternalProgram {
+    /// Runs the program and returns its output, or the reason why there is none.
     pub(crate) async fn converse(&self, text: String, bytes_max: u32) -> Result<Vec<u8>, String> {
         let mut group = self.start()?;
         let stdin = group.child.stdin.take();
         let stdout = group.child.stdout.take();
         let (Some(mut stdin), Some(stdout)) = (stdin, stdout) else {
-            return Err("it has no pipes".into());
+            return Err("the program has no pipes".into());
         };
         let ask = async move {
-            // Whoever does not read everything may answer all the same.
+            // A program may answer without reading all of its input.
             let _ = stdin.write_all(text.as_bytes()).await;
         };
         let hear = async move {
@@ -37,7 +38,9 @@ impl Program {
         let (said, ()) = futures_util::future::join(hear, ask).await;
         let said = said.map_err(|error| error.to_string())?;
         if said.len() > bytes_max as usize {
-            return Err(format!("its output is longer than {bytes_max} bytes"));
+            return Err(format!(
+                "the program's output is longer than {bytes_max} bytes"
+            ));
         }
         let status = group
             .child
@@ -47,7 +50,7 @@ impl Program {
         if status.success() {
             Ok(said)
         } else {
-            Err(format!("it ended with {status}"))
+            Err(format!("the program ended with {status}"))
         }
     }
 
@@ -59,6 +62,7 @@ impl Program {
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        ProcessGroup::spawn(&mut command).map_err(|error| format!("it cannot be started: {error}"))
+        ProcessGroup::spawn(&mut command)
+            .map_err(|error| format!("the program cannot be started: {error}"))
     }
 }

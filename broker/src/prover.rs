@@ -1,7 +1,6 @@
-//! Proofs about rules: Cedar's symbolic compiler writes a question down, and
-//! cvc5 answers it, where there is one. The only room that starts it. What it
-//! says is believed when it says *unsat*; what it finds is made a call and
-//! decided by the rules before anybody sees it. When it dies, hangs or babbles,
+//! Proofs about rules. Cedar's symbolic compiler formulates a question, and cvc5 answers it, if it
+//! is installed. No other module starts cvc5. An *unsat* answer is trusted. A model is turned into
+//! a call, which the rules decide before anyone sees it. If cvc5 crashes, hangs or writes nonsense,
 //! nothing is proved.
 
 mod can;
@@ -15,49 +14,49 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airlock_core::policy::ever::{Lets, Theory};
+use airlock_core::policy_analysis::{AllowQuery, SolverProblem};
 use cedar_policy::{EvalResult, Schema};
 use cedar_policy_symcc::err::Error;
 use cedar_policy_symcc::{CedarSymCompiler, CompiledPolicySet};
 use serde_json::{Map, Value};
 
 use crate::config::Environment;
-pub(crate) use can::{Answer, Case, Found};
+pub(crate) use can::{LevelAnswer, Reachability, ReachabilityCase};
 use cvc5::Cvc5;
-pub(crate) use diff::{Change, Pair, Parted};
-pub(crate) use review::{Review, Reviewed, Waits};
+pub(crate) use diff::{DiffOutcome, RuleChange, RulePair};
+pub(crate) use review::{Review, ReviewReport, WaitReason};
 
-/// For one question to a solver that hangs; one that works gives up much sooner by itself.
+/// Maximum time per question, for a solver that hangs. A working solver gives up much sooner.
 const QUESTION_WALL: Duration = Duration::from_secs(60);
-/// A solver that failed this often is left alone.
+/// Number of failures after which a solver is not asked again.
 const FAILURES_MAX: u32 = 3;
 
-/// One solver, and what it has answered.
+/// One solver and its answers.
 pub(crate) struct Prover {
     program: Option<PathBuf>,
     wall: Duration,
     compiler: Option<CedarSymCompiler<Cvc5>>,
-    answers: HashMap<String, Verdict>,
-    /// Questions that the solver has answered, one way or the other.
+    answers: HashMap<String, ProofVerdict>,
+    /// Number of questions that the solver has answered.
     answered: u32,
-    /// How often its word that there is no such call was taken.
+    /// Number of trusted answers that no such call exists.
     believed: u32,
     failures: u32,
-    /// What the last failure was.
+    /// The last failure.
     trouble: Option<String>,
 }
 
-/// Why it is certain that there is no such call.
+/// The basis of a proof that no such call exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Ground {
-    /// The rules' text says so, and nobody had to be believed.
+pub(crate) enum ProofGround {
+    /// The text of the rules shows it, and no solver had to be trusted.
     Text,
-    /// A solver was asked.
+    /// A solver proved it.
     Proof,
 }
 
-impl Ground {
-    /// For a program.
+impl ProofGround {
+    /// Returns the word for programs.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Text => "settled",
@@ -65,7 +64,7 @@ impl Ground {
         }
     }
 
-    /// For a person.
+    /// Returns the words for people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Text => "by the rules' text",
@@ -74,22 +73,22 @@ impl Ground {
     }
 }
 
-/// What became of a question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Verdict {
-    /// There is no such call, be it by the rules' text or by what a solver says.
+pub(crate) enum ProofVerdict {
+    /// No such call exists, as shown by the rules' text or by a solver.
     Proved,
-    /// What rules would see of such a call.
+    /// Such a call exists in the solver's model; these are the values that rules would see.
     Model(Map<String, Value>),
-    /// Nobody knows.
+    /// Not known.
     Open { why: String },
 }
 
 impl Prover {
-    /// `CVC5`, else the first one on the path.
+    /// Uses the solver named by the variable `CVC5`, else the first one on the path.
     pub(crate) fn find(environment: &Environment) -> Self {
         let here = std::env::current_dir().ok();
-        // It is started elsewhere, so a way from here is made a whole one.
+        // The solver is started in another folder, so a relative path is made absolute.
         let whole = |named: PathBuf| match &here {
             Some(here) if named.components().count() > 1 => here.join(named),
             _ => named,
@@ -111,8 +110,8 @@ impl Prover {
         }
     }
 
-    /// Nothing can be asked: none was found, or it failed too often.
-    pub(crate) fn is_nobody(&self) -> bool {
+    /// Whether no solver can be asked: none was found, or it failed too often.
+    pub(crate) fn is_disabled(&self) -> bool {
         self.program.is_none() || self.failures >= FAILURES_MAX
     }
 
@@ -120,7 +119,7 @@ impl Prover {
         self.program.as_ref()
     }
 
-    /// The program whose answers count: none where nobody was asked, or did not answer.
+    /// Returns the program that gave answers, or `None` if there were none.
     pub(crate) fn witness(&self) -> Option<&PathBuf> {
         self.program.as_ref().filter(|_| self.answered > 0)
     }
@@ -129,12 +128,17 @@ impl Prover {
         self.trouble.as_deref()
     }
 
-    /// Whether a call is let through by `what`, and not by `but` where that is given.
-    pub(crate) async fn ask(&mut self, theory: &Theory, what: Lets, but: Option<Lets>) -> Verdict {
+    /// Asks whether a call can be allowed by `what` and, if `but` is given, not by `but`.
+    pub(crate) async fn ask(
+        &mut self,
+        theory: &SolverProblem,
+        what: AllowQuery,
+        but: Option<AllowQuery>,
+    ) -> ProofVerdict {
         if theory.is_settled(what, but) {
-            return Verdict::Proved;
+            return ProofVerdict::Proved;
         }
-        if self.is_nobody() {
+        if self.is_disabled() {
             return self.nobody();
         }
         let key = theory.question(what, but);
@@ -145,43 +149,43 @@ impl Prover {
         let asked = Question::compile(theory, what, but);
         let answer = match asked {
             Ok(question) => self.converse(&question).await,
-            Err(why) => Verdict::Open { why },
+            Err(why) => ProofVerdict::Open { why },
         };
-        // A solver that failed may answer when it is asked anew.
+        // After a failure, the same question may succeed when it is asked again.
         if self.failures == failures {
             self.answers.insert(key, answer.clone());
         }
         self.heard(answer)
     }
 
-    fn heard(&mut self, answer: Verdict) -> Verdict {
-        self.believed += u32::from(answer == Verdict::Proved);
+    fn heard(&mut self, answer: ProofVerdict) -> ProofVerdict {
+        self.believed += u32::from(answer == ProofVerdict::Proved);
         answer
     }
 
-    /// To be given to [`Self::ground`] when the answer is there.
+    /// Returns a mark for [`Self::ground`], which is called when the answer is known.
     fn begin(&self) -> u32 {
         self.believed
     }
 
-    /// What the answer rests on that was found since then.
-    fn ground(&self, begun: u32) -> Ground {
+    /// Returns the basis of the answers since `begun`.
+    fn ground(&self, begun: u32) -> ProofGround {
         match self.believed == begun {
-            true => Ground::Text,
-            false => Ground::Proof,
+            true => ProofGround::Text,
+            false => ProofGround::Proof,
         }
     }
 
-    async fn converse(&mut self, question: &Question) -> Verdict {
+    async fn converse(&mut self, question: &Question) -> ProofVerdict {
         let wall = self.wall;
         let answer = tokio::time::timeout(wall, self.answer(question)).await;
         self.answered += u32::from(matches!(answer, Ok(Ok(_))));
         match answer {
-            Ok(Ok(None)) => Verdict::Proved,
-            Ok(Ok(Some(model))) => Verdict::Model(model),
-            Ok(Err(Unanswered::Unknown(why))) => Verdict::Open { why },
-            Ok(Err(Unanswered::Failed(why))) => self.failed(why),
-            Ok(Err(Unanswered::Unusable(why))) => {
+            Ok(Ok(None)) => ProofVerdict::Proved,
+            Ok(Ok(Some(model))) => ProofVerdict::Model(model),
+            Ok(Err(SolverFailure::Unknown(why))) => ProofVerdict::Open { why },
+            Ok(Err(SolverFailure::Failed(why))) => self.failed(why),
+            Ok(Err(SolverFailure::Unusable(why))) => {
                 self.failures = FAILURES_MAX;
                 self.trouble = Some(why);
                 self.nobody()
@@ -190,22 +194,23 @@ impl Prover {
         }
     }
 
-    /// In few words, since it is said of every tool; what happened is said once.
-    fn nobody(&self) -> Verdict {
+    /// Returns the verdict without a solver. The text is short because it is repeated for every
+    /// tool; details are reported once.
+    fn nobody(&self) -> ProofVerdict {
         let why = match (&self.trouble, self.answered) {
             (None, _) => "there is no solver",
             (Some(_), 0) => "the solver cannot be used",
             (Some(_), _) => "the solver has failed too often",
         };
-        Verdict::Open { why: why.into() }
+        ProofVerdict::Open { why: why.into() }
     }
 
-    fn failed(&mut self, why: String) -> Verdict {
-        // Whatever state it is in, the next question gets another one.
+    fn failed(&mut self, why: String) -> ProofVerdict {
+        // The solver may be in any state, so the next question starts a new one.
         self.compiler = None;
         self.failures += 1;
         self.trouble = Some(why.clone());
-        Verdict::Open {
+        ProofVerdict::Open {
             why: format!("the solver failed: {why}"),
         }
     }
@@ -213,7 +218,7 @@ impl Prover {
     async fn answer(
         &mut self,
         question: &Question,
-    ) -> Result<Option<Map<String, Value>>, Unanswered> {
+    ) -> Result<Option<Map<String, Value>>, SolverFailure> {
         let mut compiler = match self.compiler.take() {
             Some(compiler) => compiler,
             None => self.start().await?,
@@ -231,8 +236,11 @@ impl Prover {
                     .await
             }
         };
-        let found = found.map_err(Unanswered::of);
-        if !matches!(found, Err(Unanswered::Failed(_) | Unanswered::Unusable(_))) {
+        let found = found.map_err(SolverFailure::from_error);
+        if !matches!(
+            found,
+            Err(SolverFailure::Failed(_) | SolverFailure::Unusable(_))
+        ) {
             self.compiler = Some(compiler);
         }
         Ok(found?.map(|env| {
@@ -245,35 +253,36 @@ impl Prover {
         }))
     }
 
-    async fn start(&self) -> Result<CedarSymCompiler<Cvc5>, Unanswered> {
+    async fn start(&self) -> Result<CedarSymCompiler<Cvc5>, SolverFailure> {
         let program = self.program.as_ref();
-        let program = program.ok_or_else(|| Unanswered::Unusable("there is none".into()))?;
-        // Sooner than the question, whose answer it would be otherwise.
+        let program =
+            program.ok_or_else(|| SolverFailure::Unusable("no solver was found".into()))?;
+        // Shorter than the time limit of the question, which would otherwise expire first.
         let wall = self.wall / 2;
         let started = tokio::time::timeout(wall, Cvc5::start(program)).await;
         let late = || format!("no answer within {} ms", wall.as_millis());
         let unusable = match self.answered {
-            0 => Unanswered::Unusable,
-            _ => Unanswered::Failed,
+            0 => SolverFailure::Unusable,
+            _ => SolverFailure::Failed,
         };
         let solver = started.map_err(|_| late()).flatten().map_err(unusable)?;
-        CedarSymCompiler::new(solver).map_err(Unanswered::of)
+        CedarSymCompiler::new(solver).map_err(SolverFailure::from_error)
     }
 }
 
-/// Why there is no answer: the question is too hard, the solver broke down over it, or it is
-/// none at all.
-enum Unanswered {
+/// The reason why there is no answer: the question is too hard, the solver failed on it, or the
+/// program is not a usable solver.
+enum SolverFailure {
     Unknown(String),
     Failed(String),
     Unusable(String),
 }
 
-impl Unanswered {
-    fn of(error: Error) -> Self {
+impl SolverFailure {
+    fn from_error(error: Error) -> Self {
         match error {
-            Error::SolverError(error) => Self::Failed(cvc5::told(&error)),
-            Error::SolverUnknown => Self::Unknown("the solver does not know".into()),
+            Error::SolverError(error) => Self::Failed(cvc5::describe(&error)),
+            Error::SolverUnknown => Self::Unknown("the solver answered `unknown`".into()),
             error => Self::Unknown(error.to_string()),
         }
     }
@@ -286,9 +295,13 @@ struct Question {
 }
 
 impl Question {
-    fn compile(theory: &Theory, what: Lets, but: Option<Lets>) -> Result<Self, String> {
+    fn compile(
+        theory: &SolverProblem,
+        what: AllowQuery,
+        but: Option<AllowQuery>,
+    ) -> Result<Self, String> {
         let schema = theory.schema()?;
-        let one = |lets: Lets| compiled(theory, &schema, lets);
+        let one = |lets: AllowQuery| compiled(theory, &schema, lets);
         Ok(Self {
             what: one(what)?,
             but: but.map(one).transpose()?,
@@ -296,20 +309,24 @@ impl Question {
     }
 }
 
-fn compiled(theory: &Theory, schema: &Schema, lets: Lets) -> Result<CompiledPolicySet, String> {
+fn compiled(
+    theory: &SolverProblem,
+    schema: &Schema,
+    lets: AllowQuery,
+) -> Result<CompiledPolicySet, String> {
     let rules = theory.policies(lets)?;
-    let environment = theory.environment().ok_or("the call has no name")?;
+    let environment = theory.environment().ok_or("invalid action name")?;
     CompiledPolicySet::compile(&rules, &environment, schema).map_err(|error| match error {
         Error::PolicyNotWellTyped { errs } => match errs.first() {
-            Some(first) => format!("for a solver: {first}"),
-            None => error_text("the rules do not fit"),
+            Some(first) => error_text(&first.to_string()),
+            None => error_text("a rule is not well typed"),
         },
         error => error_text(&error.to_string()),
     })
 }
 
 fn error_text(why: &str) -> String {
-    format!("for a solver: {why}")
+    format!("the rules cannot be translated for the solver: {why}")
 }
 
 fn json_of(value: &EvalResult) -> Value {

@@ -1,9 +1,8 @@
-//! Where the paths lead that calls name: the one room that looks at the file
-//! system for the rules' sake.
+//! Resolves the paths in calls. This is the only module that reads the file system for the rules.
 //!
-//! What was true when we looked may be false when the server opens the file:
-//! whoever can change folders or links in between can lead it elsewhere. A rule
-//! over roots is a fence around honest servers, not around the file system.
+//! A path may lead elsewhere by the time the server opens the file, if folders or links change in
+//! between. A rule about roots therefore protects against mistakes of honest servers, and does not
+//! protect the file system.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -12,32 +11,32 @@ use airlock_core::facts::OUTSIDE;
 use airlock_core::flow::{NamedPath, ResolvedPath, Roots};
 use airlock_core::id::ServerName;
 
-use crate::config::Server;
+use crate::config::ServerConfig;
 use crate::upstream::Transport;
 
-/// As many links as a kernel follows.
+/// Maximum number of links to follow, as in the kernel.
 const LINKS_MAX: u32 = 40;
-/// Decoding more than this finds nothing that a server would read.
+/// Maximum number of times that a text is decoded. Servers do not decode more often.
 const DECODINGS_MAX: u32 = 2;
-/// No kernel opens a longer path. One that is longer counts as one that leads outside.
+/// Maximum length of a path in bytes, as in the kernel. A longer path counts as leading outside.
 const PATH_BYTES_MAX: usize = 4_096;
-/// Steps of paths that are looked up for the calls of one step. A path beyond counts as one that
-/// leads outside: a script that names more of them than anybody looks at has hidden none.
+/// Maximum number of path components that are looked up for the calls of one step. Paths beyond it
+/// count as leading outside, so a script cannot hide a path among very many.
 const LOOKS_MAX: usize = 100_000;
 
-/// The configured roots, and where each server's relative paths begin.
+/// The configured roots, and the folders to which the servers' relative paths refer.
 #[derive(Debug)]
-pub(crate) struct Resolver {
+pub(crate) struct PathResolver {
     roots: Vec<(String, PathBuf)>,
-    /// None for a server on another machine, whose files nobody here can look at.
+    /// `None` for a server on another machine, whose files cannot be inspected.
     folders: HashMap<ServerName, Option<PathBuf>>,
     here: Option<PathBuf>,
 }
 
-impl Resolver {
-    pub(crate) fn new(roots: &BTreeMap<String, PathBuf>, servers: &[Server]) -> Self {
+impl PathResolver {
+    pub(crate) fn new(roots: &BTreeMap<String, PathBuf>, servers: &[ServerConfig]) -> Self {
         let here = std::env::current_dir().ok();
-        let folder = |server: &Server| match &server.spec.transport {
+        let folder = |server: &ServerConfig| match &server.spec.transport {
             Transport::Stdio { cwd: Some(cwd), .. } => here.as_ref().map(|it| it.join(cwd)),
             Transport::Stdio { cwd: None, .. } => here.clone(),
             Transport::Http { .. } => None,
@@ -55,7 +54,8 @@ impl Resolver {
         }
     }
 
-    /// Paths of servers elsewhere are left out: nothing is known of them.
+    /// Resolves paths. Paths of servers on other machines are omitted, because nothing is known
+    /// about them.
     pub(crate) fn resolve(&self, named: BTreeSet<NamedPath>) -> Vec<ResolvedPath> {
         if self.roots.is_empty() {
             return Vec::new();
@@ -66,7 +66,7 @@ impl Resolver {
             .filter_map(|path| {
                 let folder = match self.folders.get(&path.server) {
                     Some(folder) => folder.as_deref()?,
-                    // A tool of this process.
+                    // This is an in-process tool.
                     None => self.here.as_deref()?,
                 };
                 let roots = Roots(self.roots_of(&path.text, folder, &mut looks));
@@ -75,7 +75,8 @@ impl Resolver {
             .collect()
     }
 
-    /// In every way in which a server may read the text; what leads nowhere certain is outside.
+    /// Returns the roots of a path, for every way in which a server may read the text. A path
+    /// without a certain target counts as outside.
     fn roots_of(&self, text: &str, folder: &Path, looks: &mut Looks) -> BTreeSet<String> {
         if text.len() > PATH_BYTES_MAX {
             return [OUTSIDE.to_owned()].into();
@@ -84,14 +85,14 @@ impl Resolver {
         for reading in readings(text) {
             let is_clear = !reading.is_empty()
                 && !reading.contains('\0')
-                // Some servers take it for a home folder, others for a name.
+                // Some servers expand `~` to a home folder, and others treat it as a name.
                 && !reading.starts_with('~');
             if !is_clear {
                 roots.insert(OUTSIDE.to_owned());
                 continue;
             }
             let path = folder.join(reading);
-            // A server may fold `a/..` away before it looks, or leave that to the kernel.
+            // A server may remove `a/..` before it opens the path, or leave that to the kernel.
             for path in [folded(&path), path] {
                 let real = looks.real(&path);
                 let root = real.and_then(|real| self.innermost(&real));
@@ -110,8 +111,8 @@ impl Resolver {
     }
 }
 
-/// The text, and what it becomes for whoever decodes it, turns backslashes, or takes it for an
-/// address of a file.
+/// Returns the text, and the other forms in which a server may read it: percent-decoded, with
+/// backslashes replaced, or without `file:`.
 fn readings(text: &str) -> BTreeSet<String> {
     let mut readings: BTreeSet<String> = [text.to_owned(), text.trim().to_owned()].into();
     let lower = text.trim().to_ascii_lowercase();
@@ -153,7 +154,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Without `.` and `..`, by the text alone.
+/// Removes `.` and `..` from a path without following links.
 fn folded(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for component in path.components() {
@@ -168,11 +169,11 @@ fn folded(path: &Path) -> PathBuf {
     folded
 }
 
-/// How many more steps are looked up.
+/// The number of lookups that are left.
 struct Looks(usize);
 
 impl Looks {
-    /// Where an absolute path leads, links followed, whether its end is there or not.
+    /// Resolves an absolute path and follows its links. The end of the path need not exist.
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
         let mut real = PathBuf::new();
         let mut waiting: Vec<PathBuf> = pieces(path);
@@ -187,7 +188,7 @@ impl Looks {
                 Component::Normal(name) => {
                     self.0 = self.0.checked_sub(1)?;
                     real.push(name);
-                    // What cannot be looked at is no link that we could follow.
+                    // An entry that cannot be read as a link is treated as no link.
                     let Ok(target) = std::fs::read_link(&real) else {
                         continue;
                     };
@@ -204,7 +205,7 @@ impl Looks {
     }
 }
 
-/// The last one first.
+/// Returns the components of a path, last one first.
 fn pieces(path: &Path) -> Vec<PathBuf> {
     let mut pieces: Vec<_> = path
         .components()
@@ -219,9 +220,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
-    fn check(resolver: &Resolver, text: &str, expected: &[&str]) {
+    fn check(resolver: &PathResolver, text: &str, expected: &[&str]) {
         let path = NamedPath {
             server: ServerName::parse("fs").unwrap(),
             text: text.into(),
@@ -235,8 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_told_by_the_root_that_it_really_leads_to() {
-        let scratch = Scratch::new();
+    fn path_is_reported_by_its_real_root() {
+        let scratch = TempDir::new();
         let base = std::fs::canonicalize(scratch.path()).unwrap();
         let project = base.join("project");
         std::fs::create_dir_all(project.join("keys")).unwrap();
@@ -245,7 +246,7 @@ mod tests {
         symlink("keys", project.join("k")).unwrap();
         symlink("loop", project.join("loop")).unwrap();
         symlink("/no/such/place", project.join("dangling")).unwrap();
-        let resolver = Resolver {
+        let resolver = PathResolver {
             roots: vec![
                 ("project".into(), project.clone()),
                 ("keys".into(), project.join("keys")),
@@ -262,7 +263,8 @@ mod tests {
             ("keys/../a.txt", &["project"]),
             ("../x", &["outside"]),
             ("etc/passwd", &["outside"]),
-            // The kernel leaves `/etc` upwards, a server that folds stays.
+            // The kernel goes up from the target of the link, and a server that folds the text does
+            // not.
             ("etc/../a.txt", &["outside", "project"]),
             ("dangling", &["outside"]),
             ("loop", &["outside"]),
@@ -284,15 +286,15 @@ mod tests {
 
     #[test]
     fn a_path_that_is_too_long_or_one_too_many_leads_outside() {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let project = std::fs::canonicalize(scratch.path()).unwrap();
-        let resolver = Resolver {
+        let resolver = PathResolver {
             roots: vec![("project".into(), project.clone())],
             folders: HashMap::new(),
             here: Some(project),
         };
         check(&resolver, &"a/".repeat(2_000), &["project"]);
-        // Each step of these would copy all steps before it.
+        // Copying the path so far for each component would make these paths very slow.
         check(&resolver, &"a/".repeat(2_000_000), &["outside"]);
         let path = |at: usize| NamedPath {
             server: ServerName::parse("fs").unwrap(),
@@ -304,8 +306,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_server_elsewhere_nothing_is_known() {
-        let resolver = Resolver {
+    fn path_of_remote_server_is_unresolved() {
+        let resolver = PathResolver {
             roots: vec![("all".into(), "/".into())],
             folders: [(ServerName::parse("fs").unwrap(), None)].into(),
             here: Some("/".into()),

@@ -1,15 +1,12 @@
-//! The sandbox: loads a guest, starts it, lets it go on, stops it. The only
-//! module that touches `wasmtime`.
+//! The sandbox: loads a guest, starts it, resumes it and stops it. No other module uses `wasmtime`.
 //!
-//! A guest runs on the thread that calls it, and only while it is called; its
-//! waiting costs memory and nothing else. It imports nothing: what comes out is
-//! the frame of its [`sandbox_protocol::Step`], whose place and length are
-//! checked before a byte is read. Whatever goes wrong inside it ends the guest
-//! and comes back as a [`airlock_core::effect::GuestStop`].
+//! A guest runs on the thread that calls it, and only during a call; a waiting guest costs only
+//! memory. It imports nothing. Its output is the frame of its [`sandbox_protocol::Step`], whose
+//! position and length are checked before a byte is read. Every failure inside the guest ends it,
+//! and is returned as a [`airlock_core::effect::GuestStop`].
 //!
-//! The calling thread needs at least two mebibytes of stack, which is what
-//! threads have by default. The checker, which reads the text of scripts, runs in
-//! an engine of its own on threads with a larger stack.
+//! The calling thread needs at least 2 MiB of stack, which threads have by default. The checker,
+//! which parses scripts, runs in a separate Wasmtime engine on threads with a larger stack.
 
 mod bounds;
 mod checker;
@@ -17,9 +14,9 @@ mod differences;
 mod engine;
 mod guest;
 mod image;
+mod instance;
 mod large_pages;
 pub(crate) mod large_stack;
-mod live;
 mod memory;
 mod pool;
 mod reader;
@@ -37,23 +34,25 @@ use guest_image::GuestImage;
 use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-pub use bounds::{GuestBounds, StopHandle};
+pub use crate::stop_handle::StopHandle;
+pub use bounds::GuestBounds;
 pub(crate) use checker::memory_bytes_max as check_bytes_max;
 pub use checker::{CheckLimits, Checker};
-pub use differences::{Compared, DIFFERENCES, EngineDifference};
+pub use differences::{Comparison, DIFFERENCES, EngineDifference};
 pub use engine::JsEngine;
 pub use guest::Guest;
-use image::{Bytes, Loaded};
+use image::{ImageBytes, LoadedImage};
 pub use large_stack::spawn as spawn_large;
 use pool::Pool;
 
 use crate::clock::Clock;
 
-/// What stays resident of a pooled memory between two guests; beyond it, pages are given
-/// back. Where the kernel says which pages were written, these count: few scripts write more,
-/// and 64 that all write much leave no more than this each behind.
+/// Maximum bytes of a pooled memory that stay resident between two guests, on kernels that report
+/// which pages were written. Only written pages count, and pages beyond the maximum are returned to
+/// the system. Few scripts write more.
 const KEEP_WRITTEN_BYTES: usize = 2 * 1024 * 1024;
-/// Elsewhere they are the first ones: the shadow stack and the initialised data behind it.
+/// The bytes of a pooled memory that stay resident on other kernels. They are the first bytes of
+/// the memory: the shadow stack and the initialised data after it.
 const KEEP_FIRST_BYTES: usize = 12 * 1024 * 1024;
 
 const TABLE_ELEMENTS_MAX: usize = 65_536;
@@ -63,12 +62,12 @@ pub enum SandboxError {
     #[error("the guest image `{name}` cannot be loaded: {why}")]
     Unloadable { name: String, why: String },
     #[error(
-        "the memory of the guest `{name}` begins as a file in memory, and files may not grow that large here"
+        "the initial memory of the guest `{name}` is larger than the maximum file size of this process"
     )]
     FilesTooSmall { name: String },
-    #[error("this build of airlock does not carry the engine `{0}`")]
+    #[error("this build of airlock does not contain the engine `{0}`")]
     NotCarried(JsEngine),
-    #[error("the guest image `{name}` is not the one it should be: its digest is {found}")]
+    #[error("the guest image `{name}` has the wrong digest {found}")]
     WrongDigest { name: String, found: Digest },
     #[error("the guest `{name}` imports `{import}`; a guest imports nothing")]
     Imports { name: String, import: String },
@@ -79,40 +78,40 @@ pub enum SandboxError {
 /// A loaded guest image, from which guests are made. Cheap to clone.
 #[derive(Clone)]
 pub struct Sandbox {
-    shared: Arc<Shared>,
+    shared: Arc<SandboxState>,
 }
 
-struct Shared {
+struct SandboxState {
     image: GuestImage,
     engine: EngineSettings,
-    bytes: Bytes,
+    bytes: ImageBytes,
     digest: Digest,
     clock: Clock,
     /// Held while the image is loaded.
     loading: Mutex<()>,
-    /// None in it where there is no pool.
-    pooled: OnceLock<Option<Loaded>>,
-    /// For guests beyond the pool, and where there is none.
-    unpooled: OnceLock<Loaded>,
+    /// Set once the image is loaded. Contains `None` if there is no pool.
+    pooled: OnceLock<Option<LoadedImage>>,
+    /// For guests that do not fit into the pool, or if there is no pool.
+    unpooled: OnceLock<LoadedImage>,
     pool: Pool,
 }
 
-/// What differs between the engines that guests run in.
+/// The settings in which the engines for scripts and for the checker differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct EngineSettings {
-    /// Stack that a guest may use on the thread that calls it.
+    /// Maximum stack in bytes that a guest may use on the thread that calls it.
     stack_bytes: usize,
-    /// Guests that live at once in memory that is kept ready for them; more than these get memory
-    /// of their own, at some microseconds each.
+    /// Maximum number of live guests in the pool. Memory for further guests is allocated outside
+    /// the pool, which takes some microseconds for each guest.
     pooled_max: u32,
 }
 
 impl EngineSettings {
     const SCRIPTS: Self = Self {
-        stack_bytes: cage::GUEST_STACK_BYTES,
+        stack_bytes: wasmtime_config::GUEST_STACK_BYTES,
         pooled_max: 1_100,
     };
-    /// A checker lives for a moment, so few are there at once.
+    /// A checker lives only briefly, so few exist at the same time.
     const CHECKER: Self = Self {
         stack_bytes: large_stack::GUEST_STACK_BYTES,
         pooled_max: 100,
@@ -128,15 +127,16 @@ impl fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// A guest that this program carries. Its bytes are the program's own and are
-    /// not hashed again. It is loaded once in a process and shared from then on.
+    /// Loads a guest that this program contains. Its bytes are part of the program and are not
+    /// hashed again. It is loaded once per process and shared from then on.
     pub fn load_embedded(engine: JsEngine) -> Result<Self, SandboxError> {
         let sandbox = Self::embedded(engine)?;
         sandbox.loaded()?;
         Ok(sandbox)
     }
 
-    /// The same, loaded when [`Self::loaded`] is called or a guest is needed.
+    /// Returns a guest that this program contains. It is loaded when [`Self::loaded`] is called or
+    /// the first guest is created.
     pub(crate) fn embedded(engine: JsEngine) -> Result<Self, SandboxError> {
         static EMBEDDED: Mutex<BTreeMap<JsEngine, Sandbox>> = Mutex::new(BTreeMap::new());
         let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,19 +144,19 @@ impl Sandbox {
             return Ok(sandbox.clone());
         }
         let image = engine.image().ok_or(SandboxError::NotCarried(engine))?;
-        let sandbox = Self::trusted(image, Bytes::InPlace, EngineSettings::SCRIPTS)?;
+        let sandbox = Self::trusted(image, ImageBytes::InPlace, EngineSettings::SCRIPTS)?;
         embedded.insert(engine, sandbox.clone());
         Ok(sandbox)
     }
 
-    /// The guest that reads the text of scripts, loaded when it is first needed.
+    /// Returns the guest that parses scripts. It is loaded when it is first needed.
     fn checker() -> Result<Self, SandboxError> {
         static CHECKER: OnceLock<Sandbox> = OnceLock::new();
         if let Some(checker) = CHECKER.get() {
             return Ok(checker.clone());
         }
         let settings = EngineSettings::CHECKER;
-        let checker = Self::trusted(guest_image::CHECKER, Bytes::InPlace, settings)?;
+        let checker = Self::trusted(guest_image::CHECKER, ImageBytes::InPlace, settings)?;
         Ok(CHECKER.get_or_init(|| checker).clone())
     }
 
@@ -164,30 +164,30 @@ impl Sandbox {
         self.shared.engine == EngineSettings::CHECKER
     }
 
-    /// Loads an image from elsewhere. Its code runs as it is, so its digest must
-    /// be one that was decided on beforehand.
+    /// Loads an image from another source. Its code is trusted, so its digest must have been fixed
+    /// beforehand.
     pub fn load(image: GuestImage) -> Result<Self, SandboxError> {
-        let found = Digest::of(image.precompiled);
+        let found = Digest::sha256(image.precompiled);
         if digest_of(&image) != Some(found) {
             return Err(SandboxError::WrongDigest {
                 name: image.name.to_owned(),
                 found,
             });
         }
-        let sandbox = Self::trusted(image, Bytes::Copied, EngineSettings::SCRIPTS)?;
+        let sandbox = Self::trusted(image, ImageBytes::Copied, EngineSettings::SCRIPTS)?;
         sandbox.loaded()?;
         Ok(sandbox)
     }
 
     fn trusted(
         image: GuestImage,
-        bytes: Bytes,
+        bytes: ImageBytes,
         engine: EngineSettings,
     ) -> Result<Self, SandboxError> {
         let digest = digest_of(&image)
-            .ok_or_else(|| unloadable(image, "its digest is not written as one".to_owned()))?;
+            .ok_or_else(|| unloadable(image, "the digest is not a valid SHA-256".to_owned()))?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SandboxState {
                 image,
                 engine,
                 bytes,
@@ -201,10 +201,10 @@ impl Sandbox {
         })
     }
 
-    /// Returns when guests can be made, or says why they cannot. It computes. What fails is not
-    /// kept.
+    /// Loads the image, and returns when guests can be created. Blocks the thread. A failure is not
+    /// remembered, so a later call tries again.
     pub(crate) fn loaded(&self) -> Result<(), SandboxError> {
-        let Shared {
+        let SandboxState {
             image,
             engine,
             bytes,
@@ -215,10 +215,11 @@ impl Sandbox {
         if self.shared.pooled.get().is_some() {
             return Ok(());
         }
-        // Without the address space for a pool, every guest gets memory of its own.
+        // Without enough address space for a pool, the memory of each guest is allocated
+        // separately.
         let pooled = Engine::new(&engine.pooling())
             .ok()
-            .map(|engine| Loaded::load(engine, image, bytes));
+            .map(|engine| LoadedImage::load(engine, image, bytes));
         let pooled = pooled.transpose()?;
         if pooled.is_none() {
             let engine = Engine::new(&engine.unpooled());
@@ -226,7 +227,7 @@ impl Sandbox {
             let _ = self
                 .shared
                 .unpooled
-                .set(Loaded::load(engine, image, bytes)?);
+                .set(LoadedImage::load(engine, image, bytes)?);
         }
         let _ = self.shared.pooled.set(pooled);
         Ok(())
@@ -236,22 +237,23 @@ impl Sandbox {
         self.shared.image.name
     }
 
-    /// Which engine this is, when it is one that scripts can choose.
+    /// Returns the JavaScript engine, if this guest is one that scripts can choose.
     pub fn engine(&self) -> Option<JsEngine> {
         JsEngine::of_name(self.name())
     }
 
-    /// Which guest this is, exactly.
+    /// Returns the digest that identifies this guest.
     pub fn digest(&self) -> Digest {
         self.shared.digest
     }
 
-    /// Bytes of compiled code and initialised memory.
+    /// Returns the size of compiled code and initialised memory in bytes.
     pub fn image_bytes(&self) -> usize {
         self.shared.image.precompiled.len()
     }
 
-    /// What the loaded module imports, entry by entry: nothing, or it would not be loaded.
+    /// Returns the imports of the loaded module. The list is empty, because an image with imports
+    /// is not loaded.
     pub fn imports(&self) -> Vec<String> {
         let module = self
             .pooled()
@@ -263,30 +265,32 @@ impl Sandbox {
             .collect()
     }
 
-    /// A guest that has not been started.
+    /// Creates a guest that has not been started.
     pub fn guest(&self, bounds: GuestBounds, stop: &StopHandle) -> Guest {
         Guest::new(self.clone(), bounds, stop.clone())
     }
 
-    /// Returns to the system what ended guests have left in the pool, when it has no guest.
+    /// Gives the memory that ended guests have left in the pool back to the system, if no guest is
+    /// in the pool.
     pub(crate) fn return_memory(&self) {
         self.shared.pool.return_memory();
     }
 
-    fn pooled(&self) -> Option<&Loaded> {
+    fn pooled(&self) -> Option<&LoadedImage> {
         if self.shared.pooled.get().is_none() {
             self.loaded().ok()?;
         }
         self.shared.pooled.get()?.as_ref()
     }
 
-    fn unpooled(&self) -> Option<&Loaded> {
+    fn unpooled(&self) -> Option<&LoadedImage> {
         if let Some(loaded) = self.shared.unpooled.get() {
             return Some(loaded);
         }
-        // What fails is not kept: a moment without memory is no reason to fail for good.
+        // A failure is not remembered, because a short lack of memory must not disable guests for
+        // good.
         let engine = Engine::new(&self.shared.engine.unpooled()).ok()?;
-        let loaded = Loaded::load(engine, self.shared.image, Bytes::Copied).ok()?;
+        let loaded = LoadedImage::load(engine, self.shared.image, ImageBytes::Copied).ok()?;
         Some(self.shared.unpooled.get_or_init(|| loaded))
     }
 
@@ -312,9 +316,9 @@ fn digest_of(image: &GuestImage) -> Option<Digest> {
 
 impl EngineSettings {
     fn unpooled(self) -> Config {
-        let mut config = cage::config();
+        let mut config = wasmtime_config::config();
         config.max_wasm_stack(self.stack_bytes);
-        // Not used; the engine only wants it to be no smaller.
+        // airlock uses no async stack, but Wasmtime requires one as large as the Wasm stack.
         config.async_stack_size(self.stack_bytes.max(2 * 1024 * 1024));
         image::in_place(&mut config);
         config
@@ -333,8 +337,8 @@ impl EngineSettings {
             .max_memories_per_module(1)
             .max_tables_per_module(1)
             .table_elements(TABLE_ELEMENTS_MAX)
-            // Where the kernel can say which pages were written, only those are restored:
-            // without it a whole image is copied after each guest, at ten times the cost.
+            // If the kernel can report which pages were written, only those are restored. Otherwise
+            // a whole image is copied after each guest, which takes ten times as long.
             .pagemap_scan(Enabled::Auto)
             .linear_memory_keep_resident(keep_resident)
             .table_keep_resident(TABLE_ELEMENTS_MAX * size_of::<usize>());

@@ -1,7 +1,7 @@
-//! What runs share, on disk: one file per session and per project in the state
-//! directory, changed under a lock by one process at a time and replaced whole.
-//! What stands in it is the core's; that a use is on disk before the call
-//! leaves is ours.
+//! The state that runs share, on disk. There is one file per session and per project in the state
+//! directory. One process at a time changes a file under a lock, and replaces the file as a whole.
+//! The core defines its content. This module ensures that a use of a grant is on disk before the
+//! call is sent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use airlock_core::grant::Scope;
 use airlock_core::id::Digest;
-use airlock_core::shared::{BYTES_MAX, BadShared, SessionName, Shared};
+use airlock_core::shared_state::{BYTES_MAX, SessionName, SharedState, SharedStateError};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::journal_file::make_private;
 
-/// Whoever holds the lock writes one small file.
+/// How long to wait for the lock. Its holder only writes one small file.
 const LOCK_WALL: Duration = Duration::from_secs(if cfg!(test) { 120 } else { 10 });
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const SUFFIX: &str = ".state";
@@ -29,16 +29,19 @@ pub enum SharedError {
         verb: &'static str,
         cause: io::Error,
     },
-    #[error("{path} is not to be trusted: {cause}")]
-    Bad { path: String, cause: BadShared },
-    #[error("{path} stays locked by another process")]
+    #[error("{path} cannot be used: {cause}")]
+    Bad {
+        path: String,
+        cause: SharedStateError,
+    },
+    #[error("{path} is locked by another process")]
     Locked { path: String },
 }
 
-/// A file, and what was in it.
-pub type Found = (SharedFile, Result<Shared, SharedError>);
+/// A file and its content.
+pub type SharedEntry = (SharedFile, Result<SharedState, SharedError>);
 
-/// The state of one session or project. Cheap to clone.
+/// The shared state of one session or project. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SharedFile {
     scope: Scope,
@@ -57,11 +60,11 @@ impl SharedFile {
         }
     }
 
-    /// `folder` is what the project is told from others by; it need not be there.
+    /// Returns the file of a project. `folder` identifies the project, and need not exist.
     #[must_use]
     pub fn project(state_dir: &Path, folder: &Path) -> Self {
         let name = folder.to_string_lossy().into_owned();
-        let digest = Digest::of(name.as_bytes()).to_string();
+        let digest = Digest::sha256(name.as_bytes()).to_string();
         let short: String = digest.chars().skip("sha256:".len()).take(32).collect();
         Self {
             scope: Scope::Project,
@@ -70,8 +73,8 @@ impl SharedFile {
         }
     }
 
-    /// All that there are in this state directory, those that cannot be read among them.
-    pub fn all(state_dir: &Path) -> Result<Vec<Found>, SharedError> {
+    /// Returns all files in this state directory, including those that cannot be read.
+    pub fn all(state_dir: &Path) -> Result<Vec<SharedEntry>, SharedError> {
         let mut found = Vec::new();
         for (folder, scope) in [("sessions", Scope::Session), ("projects", Scope::Project)] {
             let folder = state_dir.join(folder);
@@ -108,12 +111,12 @@ impl SharedFile {
         &self.name
     }
 
-    /// As it is on disk now; a new one when there is none. Files are replaced whole, so no lock
-    /// is needed to read one.
-    pub fn load(&self) -> Result<Shared, SharedError> {
+    /// Reads the current state from disk, or returns a new state if there is no file. Files are
+    /// replaced as a whole, so reading needs no lock.
+    pub fn load(&self) -> Result<SharedState, SharedError> {
         let shared = match read(&self.path)? {
             Some(shared) => shared,
-            None => return Ok(Shared::new(self.scope, self.name.clone())),
+            None => return Ok(SharedState::new(self.scope, self.name.clone())),
         };
         shared
             .is_of(self.scope, &self.name)
@@ -121,9 +124,9 @@ impl SharedFile {
         Ok(shared)
     }
 
-    /// Changes it, alone, and is done when the change would survive the machine's death. What
-    /// cannot be read is not changed.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> Result<T, SharedError> {
+    /// Changes the state under the lock. Returns when the change would survive a crash of the
+    /// machine. A file that cannot be read is not changed.
+    pub fn change<T>(&self, change: impl FnOnce(&mut SharedState) -> T) -> Result<T, SharedError> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         make_private(folder).map_err(failed(folder, "created"))?;
         let _lock = self.lock()?;
@@ -136,7 +139,7 @@ impl SharedFile {
         Ok(result)
     }
 
-    /// Held until it is dropped, or this process is gone.
+    /// Takes the lock, which is held until the file is dropped or this process ends.
     fn lock(&self) -> Result<File, SharedError> {
         let path = self.path.with_extension("lock");
         let file = open(&path, OpenOptions::new().write(true).create(true))
@@ -157,7 +160,7 @@ impl SharedFile {
         }
     }
 
-    fn replace(&self, shared: &Shared, folder: &Path) -> Result<(), SharedError> {
+    fn replace(&self, shared: &SharedState, folder: &Path) -> Result<(), SharedError> {
         let text = shared.to_text().map_err(|cause| bad(&self.path, cause))?;
         let unfinished = self.path.with_extension("unfinished");
         let write = || -> io::Result<()> {
@@ -172,13 +175,14 @@ impl SharedFile {
     }
 }
 
-/// A state directory that is none holds nothing either; the journal says what is wrong with it.
+/// Returns whether the error means that there is no file. That includes a state directory that is
+/// not a directory, which the journal reports.
 fn is_nothing(error: &io::Error) -> bool {
     [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
 }
 
-/// None when there is none.
-fn read(path: &Path) -> Result<Option<Shared>, SharedError> {
+/// Returns `None` if there is no file.
+fn read(path: &Path) -> Result<Option<SharedState>, SharedError> {
     let file = match open(path, OpenOptions::new().read(true)) {
         Err(error) if is_nothing(&error) => return Ok(None),
         other => other.map_err(failed(path, "read"))?,
@@ -187,7 +191,7 @@ fn read(path: &Path) -> Result<Option<Shared>, SharedError> {
     file.take(u64::from(BYTES_MAX) + 1)
         .read_to_end(&mut text)
         .map_err(failed(path, "read"))?;
-    Shared::parse(&text)
+    SharedState::parse(&text)
         .map(Some)
         .map_err(|cause| bad(path, cause))
 }
@@ -198,7 +202,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.open(path)
 }
 
-fn bad(path: &Path, cause: BadShared) -> SharedError {
+fn bad(path: &Path, cause: SharedStateError) -> SharedError {
     SharedError::Bad {
         path: path.display().to_string(),
         cause,
@@ -215,51 +219,51 @@ mod tests {
     use std::num::NonZeroU32;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use airlock_core::flow::Labels;
     use airlock_core::grant::{Condition, Grant};
     use airlock_core::id::{GrantId, ToolId};
-    use airlock_core::shared::NoUse;
+    use airlock_core::labels::Labels;
+    use airlock_core::shared_state::GrantUnavailable;
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
     fn grant(uses_max: u32) -> Grant {
         Grant {
             id: GrantId("r.1".into()),
             scope: Scope::Session,
             tool: ToolId::parse("fs.write").unwrap(),
-            description: Digest::of(b"d"),
+            description: Digest::sha256(b"d"),
             script: None,
-            policy: Digest::of(b"p"),
+            policy: Digest::sha256(b"p"),
             condition: Condition::anything(),
             uses_max: NonZeroU32::new(uses_max).unwrap(),
             uses: 0,
             given_at_ms: 1,
             expires_at_ms: 100,
             labels: Labels::worst(),
-            shown: Digest::of(b"shown"),
+            shown: Digest::sha256(b"shown"),
             by: "test".into(),
         }
     }
 
-    fn session(scratch: &Scratch) -> SharedFile {
+    fn session(scratch: &TempDir) -> SharedFile {
         SharedFile::session(scratch.path(), &SessionName::parse("work").unwrap())
     }
 
     #[test]
-    fn of_fifty_claims_at_once_a_grant_for_twenty_gives_exactly_twenty() {
-        let scratch = Scratch::new();
+    fn fifty_concurrent_claims_of_grant_for_twenty_yield_twenty() {
+        let scratch = TempDir::new();
         let file = session(&scratch);
         file.change(|shared| shared.keep(grant(20)))
             .unwrap()
             .unwrap();
         let claim = || {
-            // Each as a process of its own would: nothing but the file is common.
+            // Each thread works like a separate process: they have only the file in common.
             let file = session(&scratch);
             let id = GrantId("r.1".into());
             file.change(|shared| shared.claim(&id, 1)).unwrap()
         };
-        let claimed: Vec<Result<_, NoUse>> = std::thread::scope(|scope| {
+        let claimed: Vec<Result<_, GrantUnavailable>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..50).map(|_| scope.spawn(claim)).collect();
             let joined = threads.into_iter().map(|thread| thread.join().unwrap());
             joined.collect()
@@ -271,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_was_tampered_with_or_torn_is_named_and_not_changed() {
-        let scratch = Scratch::new();
+    fn tampered_or_torn_state_is_reported_and_unchanged() {
+        let scratch = TempDir::new();
         let file = session(&scratch);
         file.change(|shared| shared.keep(grant(2)))
             .unwrap()
@@ -292,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_another_session_is_not_this_one_and_a_link_is_not_followed() {
-        let scratch = Scratch::new();
+    fn state_is_per_session_and_links_are_not_followed() {
+        let scratch = TempDir::new();
         let file = session(&scratch);
         file.change(|shared| shared.keep(grant(2)))
             .unwrap()
@@ -307,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn only_its_owner_can_read_it_and_all_of_them_are_found() {
-        let scratch = Scratch::new();
+    fn state_files_are_private_and_listed() {
+        let scratch = TempDir::new();
         let file = session(&scratch);
         file.change(|shared| shared.keep(grant(2)))
             .unwrap()

@@ -1,5 +1,5 @@
-//! The folder of tool files. The only module that reads or writes there. Such a
-//! folder is read only where the command line or the configuration names it.
+//! Reads and writes the folder of tool files. No other module does. The folder is read only if the
+//! command line or the configuration names it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use codegen::canonical::Digest;
 use codegen::closest::closest;
-use codegen::tool_file::{self, Fault, Read};
+use codegen::tool_file::{self, ReadToolFile, ToolFileFault};
 use codegen::validate::Severity;
 use serde_json::Value;
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FILES_MAX: usize = 20_000;
-/// Of all files of a folder.
+/// Maximum size of all files of a folder in bytes.
 const FOLDER_BYTES_MAX: usize = 64 * 1024 * 1024;
 const BOUNDS: Bounds = Bounds {
     bytes_max: FILE_BYTES_MAX as u32,
@@ -26,35 +26,36 @@ const BOUNDS: Bounds = Bounds {
     nodes_max: 20_000,
 };
 const CODE: &str = "config-invalid";
-/// Stands in the folder itself, so that editors know the format.
+/// The JSON Schema of the format, which is in the folder for editors.
 const FORMAT_NAME: &str = "format.schema.json";
 
-/// `<folder>/<server>/<tool>.json`.
+/// A folder of tool files, with the paths `<folder>/<server>/<tool>.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolFiles(PathBuf);
 
-/// What stands in the folder: the files that can be used, and what is wrong with the others.
+/// The content of the folder: the usable files, and the problems of the others.
 #[derive(Debug, Default)]
-pub struct Loaded {
-    by_server: BTreeMap<String, BTreeMap<String, Loadable>>,
+pub struct LoadedToolFiles {
+    by_server: BTreeMap<String, BTreeMap<String, LoadableToolFile>>,
     pub problems: Vec<Problem>,
 }
 
 /// One file that was read.
 #[derive(Debug)]
-pub struct Loadable {
-    /// As messages call it: the folder as it was given, then server and file.
+pub struct LoadableToolFile {
+    /// The name in messages: the folder as it was given, then server and file.
     pub name: String,
-    pub read: Read,
+    pub read: ReadToolFile,
 }
 
-/// Tells whether anything in the folder has changed: names, times and sizes, not contents.
+/// A value that differs if the folder has changed. It contains names, times and sizes, but not
+/// contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Stamp(Vec<(PathBuf, Option<SystemTime>, u64)>);
+pub(crate) struct FolderStamp(Vec<(PathBuf, Option<SystemTime>, u64)>);
 
-/// What became of a file that was to be written.
+/// The result of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteOutcome {
     Created,
     Changed,
     Unchanged,
@@ -71,16 +72,16 @@ impl ToolFiles {
         &self.0
     }
 
-    /// Reads everything. A folder that cannot be read is an error; a file that cannot is a problem
-    /// among others.
-    pub fn load(&self) -> Result<Loaded, Problem> {
-        let mut loaded = Loaded::default();
+    /// Reads all files. A folder that cannot be read is an error, and a file that cannot be read is
+    /// one of the problems.
+    pub fn load(&self) -> Result<LoadedToolFiles, Problem> {
+        let mut loaded = LoadedToolFiles::default();
         let (mut count, mut bytes) = (0_usize, 0_usize);
         for (name, path) in entries(&self.0).map_err(|error| self.unreadable(&error))? {
             if !path.is_dir() {
                 if name.ends_with(".json") && name != FORMAT_NAME {
-                    let why = "files about tools stand in the folder of their server";
-                    let next = "move it to SERVER/TOOL.json";
+                    let why = "a tool file must be in the folder of its server";
+                    let next = "move the file to SERVER/TOOL.json";
                     loaded
                         .problems
                         .push(unusable(&self.shown(&path), why, next));
@@ -88,8 +89,8 @@ impl ToolFiles {
                 continue;
             }
             if ServerName::parse(&name).is_err() {
-                let why = "no server can have that name";
-                let next = "name the folder as the configuration names the server";
+                let why = "the folder's name is not a valid server name";
+                let next = "rename the folder to the server's name in the configuration";
                 loaded
                     .problems
                     .push(unusable(&self.shown(&path), why, next));
@@ -102,14 +103,14 @@ impl ToolFiles {
                 }
                 count += 1;
                 if count > FILES_MAX {
-                    let why = format!("it holds more than {FILES_MAX} files");
-                    return Err(unusable(&self.0.to_string_lossy(), &why, "split it"));
+                    let why = format!("the folder contains more than {FILES_MAX} files");
+                    return Err(unusable(&self.0.to_string_lossy(), &why, "remove files"));
                 }
                 let text = read(&path);
                 bytes += text.as_ref().map_or(0, String::len);
                 if bytes > FOLDER_BYTES_MAX {
-                    let why = "its files hold more than 64MiB together";
-                    return Err(unusable(&self.0.to_string_lossy(), why, "split it"));
+                    let why = "the files are larger than 64MiB in total";
+                    return Err(unusable(&self.0.to_string_lossy(), why, "remove files"));
                 }
                 loaded.take(&name, &file, self.shown(&path), text);
             }
@@ -117,7 +118,7 @@ impl ToolFiles {
         Ok(loaded)
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> FolderStamp {
         let mut stamp = Vec::new();
         for (_, folder) in entries(&self.0).unwrap_or_default() {
             for (_, file) in entries(&folder).unwrap_or_default() {
@@ -126,17 +127,17 @@ impl ToolFiles {
                 stamp.push((file, changed, about.map_or(0, |it| it.len())));
             }
         }
-        Stamp(stamp)
+        FolderStamp(stamp)
     }
 
-    /// Writes one file whole or not at all, in the one form that files have.
-    pub fn write(&self, server: &str, tool: &str, value: &Value) -> Result<Written, Problem> {
+    /// Writes one file atomically, in the one format that tool files have.
+    pub fn write(&self, server: &str, tool: &str, value: &Value) -> Result<WriteOutcome, Problem> {
         let folder = self.0.join(server);
         let path = folder.join(tool_file::file_name(tool));
         let text = tool_file::formatted(value);
         let before = fs::read_to_string(&path).ok();
         if before.as_deref() == Some(text.as_str()) {
-            return Ok(Written::Unchanged);
+            return Ok(WriteOutcome::Unchanged);
         }
         let failed = |error: io::Error| {
             let what = format!("{} cannot be written", self.shown(&path));
@@ -150,12 +151,12 @@ impl ToolFiles {
         fs::create_dir_all(&folder).map_err(failed)?;
         write_whole(&path, &text).map_err(failed)?;
         Ok(match before {
-            Some(_) => Written::Changed,
-            None => Written::Created,
+            Some(_) => WriteOutcome::Changed,
+            None => WriteOutcome::Created,
         })
     }
 
-    /// What a file is called in messages.
+    /// Returns the name of a file in messages.
     #[must_use]
     pub fn shown_name(&self, server: &str, tool: &str) -> String {
         self.shown(&self.0.join(server).join(tool_file::file_name(tool)))
@@ -167,24 +168,24 @@ impl ToolFiles {
 
     fn unreadable(&self, error: &io::Error) -> Problem {
         let what = format!("the folder {} cannot be read", self.0.display());
-        let next = "name the folder that holds SERVER/TOOL.json";
+        let next = "name the folder that contains SERVER/TOOL.json";
         Problem::new(CODE, what, error.to_string(), next)
     }
 }
 
-impl Loaded {
-    /// The file about a tool.
+impl LoadedToolFiles {
+    /// Returns the file for a tool.
     #[must_use]
-    pub fn about(&self, server: &str, tool: &str) -> Option<&Loadable> {
+    pub fn about(&self, server: &str, tool: &str) -> Option<&LoadableToolFile> {
         self.by_server.get(server)?.get(tool)
     }
 
-    /// All files of a server, by the names of the tools.
-    pub fn of_server(&self, server: &str) -> impl Iterator<Item = (&String, &Loadable)> {
+    /// Returns all files of a server, by tool name.
+    pub fn of_server(&self, server: &str) -> impl Iterator<Item = (&String, &LoadableToolFile)> {
         self.by_server.get(server).into_iter().flatten()
     }
 
-    /// The servers that there are files about.
+    /// Returns the servers for which there are files.
     pub fn servers(&self) -> impl Iterator<Item = &String> {
         self.by_server.keys()
     }
@@ -207,13 +208,13 @@ impl Loaded {
             Ok(read) => {
                 let right = tool_file::file_name(&read.file.name);
                 if right != file {
-                    let why = format!("it is about the tool `{}`", read.file.name);
-                    let next = format!("name it {right}");
+                    let why = format!("the file is for the tool `{}`", read.file.name);
+                    let next = format!("rename it to {right}");
                     return self.problems.push(unusable(&name, &why, &next));
                 }
                 let tool = read.file.name.clone();
                 let files = self.by_server.entry(server.to_owned()).or_default();
-                files.insert(tool, Loadable { name, read });
+                files.insert(tool, LoadableToolFile { name, read });
             }
             Err(faults) => {
                 let faults = faults.iter().map(|fault| problem(&name, fault));
@@ -223,31 +224,31 @@ impl Loaded {
     }
 }
 
-/// A fault as a message, with its place.
+/// Converts a fault to a problem, with its position.
 #[must_use]
-pub fn problem(name: &str, fault: &Fault) -> Problem {
+pub fn problem(name: &str, fault: &ToolFileFault) -> Problem {
     let what = match fault.severity {
-        Severity::Error => "cannot be used as it is",
-        Severity::Warning => "deserves a look",
+        Severity::Error => "is invalid",
+        Severity::Warning => "is probably a mistake",
     };
-    let next = "correct the file; `airlock descriptions check` looks at all of them";
+    let next = "correct the file; `airlock descriptions check` checks all tool files";
     let what = format!("{name}:{} {what}", fault.line);
     Problem::new(CODE, what, fault.text.clone(), next)
 }
 
-/// A file about a tool that its server does not offer.
+/// Returns the problem of a file for a tool that the server does not offer.
 #[must_use]
 pub fn stranger(name: &str, server: &str, tool: &str, offered: &[String]) -> Problem {
     let near = closest(tool, offered.iter().map(String::as_str));
     let next = near.map_or_else(
-        || "remove it, or look whether the server has changed".to_owned(),
+        || "remove the file, or check whether the server has changed".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
-    let what = format!("{name} is about no tool");
+    let what = format!("{name} matches no tool");
     Problem::new(
         CODE,
         what,
-        format!("the server `{server}` offers no `{tool}`"),
+        format!("the server `{server}` has no tool `{tool}`"),
         next,
     )
 }
@@ -256,7 +257,7 @@ fn unusable(name: &str, why: &str, next: &str) -> Problem {
     Problem::new(CODE, format!("{name} cannot be used"), why, next)
 }
 
-/// Visible entries of a folder, sorted by name.
+/// Returns the visible entries of a folder, sorted by name.
 fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -274,21 +275,21 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 fn read(path: &Path) -> Result<String, String> {
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
     if !file.metadata().is_ok_and(|it| it.is_file()) {
-        return Err("it is not a file".into());
+        return Err("not a file".into());
     }
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err("it is larger than 1MiB".into());
+        return Err("the file is larger than 1MiB".into());
     }
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".into())
+    String::from_utf8(bytes).map_err(|_| "the file is not UTF-8".into())
 }
 
-/// Under another name first: a reader sees the old file or the new one.
+/// Writes to a temporary name first, so that a reader sees either the old file or the new one.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let digest = Digest::of(text.as_bytes()).to_string();
+    let digest = Digest::sha256(text.as_bytes()).to_string();
     let mark = digest.get(7..15).unwrap_or_default();
     let beside = path.with_file_name(format!(".{mark}-{}.new", std::process::id()));
     fs::write(&beside, text)?;
@@ -298,11 +299,11 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
     use serde_json::json;
 
     fn check(place: &str, text: &str, expected: &str) {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let path = scratch.path().join(place);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
@@ -317,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_with_its_place() {
+    fn tool_file_errors_name_their_place() {
         check(
             "s/t.json",
             "{\n \"name\": \"t\",\n \"nmae\": 1}",
             "t.json:3",
         );
-        check("s/t.json", "{\"name\": \"u\"}", "name it u.json");
+        check("s/t.json", "{\"name\": \"u\"}", "rename it to u.json");
         check(
             "s/t.json",
             "{\"name\": \"t\", \"name\": \"t\"}",
@@ -331,26 +332,30 @@ mod tests {
         );
         check("s/t.json", "{", "not JSON");
         check("s/t.json", &"[".repeat(500), "nested deeper");
-        check("t.json", "{}", "folder of their server");
-        check("9/t.json", "{}", "no server can have that name");
+        check("t.json", "{}", "folder of its server");
+        check(
+            "9/t.json",
+            "{}",
+            "the folder's name is not a valid server name",
+        );
         check("s/notes.md", "x", "");
         check("s/.t.json", "{", "");
         check(FORMAT_NAME, "{}", "");
     }
 
     #[test]
-    fn what_was_written_is_read_back_and_not_written_again() {
-        let scratch = Scratch::new();
+    fn written_tool_file_reads_back_and_is_not_rewritten() {
+        let scratch = TempDir::new();
         let files = ToolFiles::new(scratch.path().join("deep/er"));
         assert!(files.load().is_err());
         let value = json!({"name": "a/b", "tags": ["x"]});
-        assert_eq!(files.write("s", "a/b", &value), Ok(Written::Created));
+        assert_eq!(files.write("s", "a/b", &value), Ok(WriteOutcome::Created));
         let stamp = files.stamp();
-        assert_eq!(files.write("s", "a/b", &value), Ok(Written::Unchanged));
+        assert_eq!(files.write("s", "a/b", &value), Ok(WriteOutcome::Unchanged));
         assert_eq!(files.stamp(), stamp);
         assert!(files.load().unwrap().about("s", "a/b").is_some());
         let value = json!({"name": "a/b", "tags": ["x", "y"]});
-        assert_eq!(files.write("s", "a/b", &value), Ok(Written::Changed));
+        assert_eq!(files.write("s", "a/b", &value), Ok(WriteOutcome::Changed));
         assert_ne!(files.stamp(), stamp);
     }
 }

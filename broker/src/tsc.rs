@@ -1,6 +1,5 @@
-//! The TypeScript compiler, where there is one: the only room that starts it. It
-//! gets files of its own, a time and a bound on what it may say, and no word of
-//! it decides anything.
+//! Runs the TypeScript compiler, if there is one. No other module starts it. The compiler gets its
+//! own files, a time limit and a limit on its output. Its output never stops a run.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -19,40 +18,42 @@ use tokio::sync::OnceCell;
 use crate::config::TscChoice;
 use crate::process_group::ProcessGroup;
 
-/// The first one that is native: it answers before anybody notices that it was asked.
+/// The first major version with a native compiler, which is fast enough that the check takes no
+/// noticeable time.
 const MAJOR_MIN: u64 = 7;
 const WALL: Duration = Duration::from_secs(5);
 const SAID_BYTES_MAX: u64 = 256 * 1024;
-/// Folders of the path that are looked into.
+/// Maximum number of folders on the path that are searched.
 const FOLDERS_MAX: usize = 64;
 
-/// The compiler that a broker or a command asks.
+/// The compiler that a broker or a command uses.
 #[derive(Debug)]
 pub(crate) struct Compiler {
     choice: TscChoice,
     env: Vec<(String, String)>,
-    /// Below it, a folder for each question.
+    /// The folder that contains one folder per request.
     scratch: PathBuf,
-    /// Where scripts and servers are at work; no program from there is taken unasked.
+    /// The folder in which scripts and servers work. No program from there is used unless it is
+    /// configured.
     here: Option<PathBuf>,
     wall: Duration,
     found: OnceCell<Option<PathBuf>>,
 }
 
-/// What became of a question.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// There is no compiler, and nobody named one.
+pub(crate) enum TscOutcome {
+    /// There is no compiler, and none is configured.
     Nobody,
     Findings(TypedFindings),
-    /// It gave no answer that can be used. No path of this machine stands in it.
+    /// The compiler gave no usable answer. The reason contains no path of this machine.
     Nothing {
         why: String,
     },
 }
 
 impl Compiler {
-    /// `env` is all that it finds in its environment.
+    /// Creates a compiler. `env` is its whole environment.
     pub(crate) fn new(choice: TscChoice, env: Vec<(String, String)>, state_dir: &Path) -> Self {
         Self {
             choice,
@@ -64,22 +65,22 @@ impl Compiler {
         }
     }
 
-    pub(crate) fn is_nobody(&self) -> bool {
+    pub(crate) fn is_disabled(&self) -> bool {
         self.choice == TscChoice::Never
     }
 
-    /// Asks about a script; `own` findings are not repeated.
-    pub(crate) async fn ask(&self, page: &Page<'_>, own: &[Finding]) -> Heard {
+    /// Checks a script. Findings in `own` are not repeated.
+    pub(crate) async fn ask(&self, page: &Page<'_>, own: &[Finding]) -> TscOutcome {
         let answer = async {
             let program = self.program().await?;
             Some(self.converse(program, page, own).await)
         };
         match tokio::time::timeout(self.wall, answer).await {
-            Ok(None) => Heard::Nobody,
-            Ok(Some(Ok(findings))) => Heard::Findings(findings),
-            Ok(Some(Err(why))) => Heard::Nothing { why },
-            Err(_) => Heard::Nothing {
-                why: format!("it took longer than {} ms", self.wall.as_millis()),
+            Ok(None) => TscOutcome::Nobody,
+            Ok(Some(Ok(findings))) => TscOutcome::Findings(findings),
+            Ok(Some(Err(why))) => TscOutcome::Nothing { why },
+            Err(_) => TscOutcome::Nothing {
+                why: format!("the compiler took longer than {} ms", self.wall.as_millis()),
             },
         }
     }
@@ -95,7 +96,7 @@ impl Compiler {
         found.await.as_ref()
     }
 
-    /// The first one on the path that is new enough and is nobody's project's.
+    /// Returns the first compiler on the path that is new enough and does not belong to a project.
     async fn look_around(&self) -> Option<PathBuf> {
         let path = self.env.iter().find(|(name, _)| name == "PATH");
         let folders = std::env::split_paths(path.map_or("", |(_, path)| path.as_str()));
@@ -114,8 +115,9 @@ impl Compiler {
         None
     }
 
-    /// A tool that may write into the folder that airlock was started in could have put it
-    /// there. What cannot be looked up is taken for such a one.
+    /// Returns whether a program is in the folder in which airlock was started. A tool with write
+    /// access to that folder could have put it there. A path that cannot be resolved counts as
+    /// being there.
     fn is_from_here(&self, program: &Path) -> bool {
         let Some(here) = &self.here else { return true };
         let (Ok(here), Ok(behind_links)) = (here.canonicalize(), program.canonicalize()) else {
@@ -124,7 +126,7 @@ impl Compiler {
         program.starts_with(&here) || behind_links.starts_with(&here)
     }
 
-    /// `Version 7.0.2`
+    /// Returns the major version from the output `Version 7.0.2`.
     async fn major(&self, program: &Path) -> Option<u64> {
         let said = self
             .run(program, &["--version"], Path::new("/"))
@@ -141,12 +143,13 @@ impl Compiler {
     ) -> Result<TypedFindings, String> {
         let folder = Folder::new(&self.scratch)
             .and_then(|folder| folder.fill(page).map(|()| folder))
-            .map_err(|error| format!("it has no place for its files: {error}"))?;
+            .map_err(|error| format!("the files for the compiler cannot be written: {error}"))?;
         let said = self.run(program, &page.args(), &folder.0).await?;
         page.findings(&said, own).map_err(|error| error.to_string())
     }
 
-    /// What it says. How it ends says only whether it found something.
+    /// Runs the program and returns its output. A failure status with output only means that there
+    /// are findings.
     async fn run(&self, program: &Path, args: &[&str], folder: &Path) -> Result<String, String> {
         let program = program.canonicalize().map_err(unstartable)?;
         let mut command = Command::new(program);
@@ -159,35 +162,44 @@ impl Compiler {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut group = ProcessGroup::spawn(&mut command).map_err(unstartable)?;
-        let stdout = group.child.stdout.take().ok_or("it has no output")?;
+        let stdout = group
+            .child
+            .stdout
+            .take()
+            .ok_or("the compiler has no output")?;
         let mut said = Vec::new();
         let bounded = &mut stdout.take(SAID_BYTES_MAX + 1);
         let heard = bounded.read_to_end(&mut said).await;
-        heard.map_err(|error| format!("it cannot be heard: {error}"))?;
+        heard.map_err(|error| format!("the compiler's output cannot be read: {error}"))?;
         if said.len() as u64 > SAID_BYTES_MAX {
-            return Err(format!("its output is longer than {SAID_BYTES_MAX} bytes"));
+            return Err(format!(
+                "the compiler's output is longer than {SAID_BYTES_MAX} bytes"
+            ));
         }
         let status = group.child.wait().await.map_err(unstartable)?;
-        let said = String::from_utf8(said).map_err(|_| "its output is not UTF-8 text")?;
+        let said =
+            String::from_utf8(said).map_err(|_| "the compiler's output is not UTF-8 text")?;
         if !status.success() && said.trim().is_empty() {
-            return Err(format!("it ended with {status} and printed nothing"));
+            return Err(format!(
+                "the compiler ended with {status} and printed nothing"
+            ));
         }
         Ok(said)
     }
 }
 
-/// A relative folder is whoever's folder airlock happens to be started in, and the programs of
-/// a package's dependencies are the package's.
+/// Returns whether a folder of `PATH` belongs to the machine and not to a project. A relative
+/// folder depends on where airlock was started, and `node_modules/.bin` belongs to a package.
 fn is_of_the_machine(folder: &Path) -> bool {
     folder.is_absolute() && !folder.ends_with("node_modules/.bin")
 }
 
 fn unstartable(error: impl std::fmt::Display) -> String {
-    format!("it cannot be started: {error}")
+    format!("the compiler cannot be started: {error}")
 }
 
-/// Which version a program is by the package that it lies in: an old one, which takes long to
-/// start, need not be asked.
+/// Returns the major version from the package that contains the program. An old compiler, which
+/// starts slowly, then need not be run.
 fn package_major(program: &Path) -> Option<u64> {
     const PACKAGE_BYTES_MAX: u64 = 256 * 1024;
     let real = program.canonicalize().ok()?;
@@ -205,7 +217,7 @@ fn major(version: &str) -> Option<u64> {
     version.split('.').next()?.parse().ok()
 }
 
-/// A folder for one question, its owner's alone, gone with this value.
+/// A folder for one request, which only its owner can read. Dropping it removes the folder.
 struct Folder(PathBuf);
 
 impl Folder {

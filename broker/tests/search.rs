@@ -1,5 +1,5 @@
-//! How well search finds, on labelled queries of a corpus whose folder stands in
-//! `AIRLOCK_CORPUS`. `cargo xtask bench search` runs it and shows the figures.
+//! Measures how well search finds tools for labelled queries. `AIRLOCK_CORPUS` names the folder of
+//! the corpus. `cargo xtask bench search` runs this test and prints its figures.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
@@ -12,17 +12,17 @@ use serde_json::Value;
 const AT: usize = 10;
 
 #[test]
-fn the_shipped_ranker_finds_what_labelled_queries_want() {
+fn shipped_ranker_meets_labelled_queries() {
     let Some(folder) = corpus() else {
         let _ = writeln!(
             std::io::stderr(),
-            "SKIP: search: AIRLOCK_CORPUS names no folder with `search` in it"
+            "SKIP: search: AIRLOCK_CORPUS names no folder that contains `search`"
         );
         return;
     };
     for (name, recall_min) in [("stabletoolbench", 0.82), ("metatool", 0.76)] {
         let found = measure(&folder, name);
-        let Measured {
+        let SearchFigures {
             recall,
             tools,
             queries,
@@ -38,14 +38,14 @@ fn the_shipped_ranker_finds_what_labelled_queries_want() {
     }
 }
 
-struct Measured {
+struct SearchFigures {
     recall: f64,
     tools: usize,
     queries: usize,
     p50_us: u128,
 }
 
-fn measure(folder: &std::path::Path, name: &str) -> Measured {
+fn measure(folder: &std::path::Path, name: &str) -> SearchFigures {
     let tools = lines(&folder.join(format!("{name}.tools.jsonl")));
     let queries = lines(&folder.join(format!("{name}.queries.jsonl")));
     let index = Index::new(tools.iter().map(document));
@@ -69,7 +69,7 @@ fn measure(folder: &std::path::Path, name: &str) -> Measured {
         recall += found.count() as f64 / wanted.len().max(1) as f64;
     }
     took.sort_unstable();
-    Measured {
+    SearchFigures {
         recall: recall / queries.len().max(1) as f64,
         tools: tools.len(),
         queries: queries.len(),
@@ -96,7 +96,7 @@ fn corpus() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Nothing that cannot be read is found, and the recall says so.
+/// Returns the JSON lines of a file. Unreadable lines are dropped, which lowers the recall.
 fn lines(path: &std::path::Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines = text.lines();

@@ -1,7 +1,6 @@
-//! Prints, for each saved `tools/list` reply that is named, one line of JSON with
-//! the text of its tools at every level, beside what the server itself sent:
-//! `cargo run -p codegen --example levels -- FILE…`. `cargo xtask bench tokens`
-//! counts the tokens in it.
+//! Prints one line of JSON for each saved `tools/list` reply named on the command line: `cargo run
+//! -p codegen --example levels -- FILE…`. The line contains the text of the reply's tools at every
+//! level, and the server's own text. `cargo xtask bench tokens` counts the tokens in it.
 #![expect(clippy::disallowed_methods, reason = "an example reads files")]
 
 use std::error::Error;
@@ -27,14 +26,14 @@ fn measured(file: &Path) -> Result<Value, Box<dyn Error>> {
         .or_else(|| reply.get("result")?.get("tools"));
     let tools = tools
         .and_then(Value::as_array)
-        .ok_or("it lists no `tools`")?;
+        .ok_or("the reply has no `tools`")?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let server = name.split('.').next().unwrap_or_default();
     let mut descriptions = Vec::new();
     for tool in tools {
         match Description::parse(server, tool) {
             Ok(description) => descriptions.push(description),
-            Err(bad) => eprintln!("left out: {bad}"),
+            Err(bad) => eprintln!("skipped: {bad}"),
         }
     }
     let table = StubTable::build(&descriptions);
@@ -49,7 +48,7 @@ fn measured(file: &Path) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-/// The part of a tool that a host would otherwise put before its model.
+/// Returns the part of a tool that a host would show to its model without airlock.
 fn as_sent(description: &Description) -> String {
     let mut tool = Map::new();
     tool.insert("name".to_owned(), json!(description.name));

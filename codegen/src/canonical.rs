@@ -1,9 +1,8 @@
-//! One canonical byte string for a JSON value (RFC 8785, JCS), and digests over it.
+//! Converts a JSON value to its canonical bytes (RFC 8785, JCS), and computes digests of it.
 //!
-//! Two writers, one form. [`exact`] is for values that are about to be decided,
-//! shown, hashed and sent: it refuses an integer that a double cannot hold.
-//! [`canonical`] is for texts that are only ever hashed or stored: it writes
-//! such an integer with all its digits.
+//! Two functions write this form. [`exact`] is for values that are decided on, shown, hashed and
+//! sent: it refuses an integer that a double cannot represent. [`canonical`] is for values that are
+//! only hashed or stored: it writes such an integer with all its digits.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,17 +10,17 @@ use std::fmt;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of something in canonical form. Shown as `sha256:` and lower-case hex.
+/// A SHA-256 digest. Displayed as `sha256:` and lower-case hex.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn sha256(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the text that `Display` writes.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:")?.as_bytes();
@@ -76,14 +75,14 @@ impl<'de> serde::Deserialize<'de> for Digest {
     }
 }
 
-/// A number that has no exact double, and so no canonical form.
+/// A number that no double represents exactly, and that therefore has no canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the number {number} cannot be represented exactly")]
 pub struct Inexact {
     pub number: String,
 }
 
-/// The canonical bytes of a value whose numbers are all exact doubles.
+/// Returns the canonical bytes of a value whose numbers are all exact doubles.
 pub fn exact(value: &Value) -> Result<Vec<u8>, Inexact> {
     match first_inexact(value) {
         Some(number) => Err(Inexact {
@@ -93,7 +92,8 @@ pub fn exact(value: &Value) -> Result<Vec<u8>, Inexact> {
     }
 }
 
-/// The canonical bytes of a value that is hashed or stored, never decided on.
+/// Returns the canonical bytes of a value. Call arguments need [`exact`] instead, because this
+/// function also accepts numbers that no double represents exactly.
 #[must_use]
 pub fn canonical(value: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
@@ -101,17 +101,17 @@ pub fn canonical(value: &Value) -> Vec<u8> {
     out
 }
 
-/// The canonical bytes of an object with these members.
+/// Returns the canonical bytes of an object with these members.
 pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a Value)>) -> Vec<u8> {
     let mut out = Vec::with_capacity(4096);
     write_object(members.collect(), &mut out);
     out
 }
 
-/// The digest of a value's canonical bytes.
+/// Returns the digest of a value's canonical bytes.
 #[must_use]
 pub fn digest(value: &Value) -> Digest {
-    Digest::of(&canonical(value))
+    Digest::sha256(&canonical(value))
 }
 
 fn first_inexact(value: &Value) -> Option<&Number> {
@@ -174,7 +174,8 @@ fn write_object(mut members: Vec<(&str, &Value)>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Nearly all keys are ASCII, whose bytes are in that order already.
+/// Compares keys in the order of UTF-16 units. Nearly all keys are ASCII; their bytes have the same
+/// order.
 fn by_utf_16(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() {
         a.cmp(b)
@@ -195,7 +196,8 @@ fn write_number(number: &Number, out: &mut Vec<u8>) {
 fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut rest = text.as_bytes();
-    // Whole runs at once: an escape is one ASCII byte, and so never part of another character.
+    // Copies whole ranges at once. An escaped character is one ASCII byte, so it is never part of
+    // another character.
     while let Some(at) = rest
         .iter()
         .position(|b| matches!(b, 0..=0x1f | b'"' | b'\\'))
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_sorted_by_utf_16_and_numbers_spelled_as_a_double() {
+    fn keys_sort_by_utf16_and_numbers_print_as_doubles() {
         check(
             &json!({"b": 1.0, "a": [1e21, -0.0, 1e-7]}),
             r#"{"a":[1e+21,0,1e-7],"b":1}"#,
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_that_no_double_holds_is_refused_where_it_matters_and_kept_where_it_is_hashed() {
+    fn inexact_integer_is_refused_or_kept_in_digests() {
         let value = json!({"n": 9_007_199_254_740_993_u64});
         assert_eq!(
             exact(&value),
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_reads_back_from_its_text() {
+    fn digest_parses_from_its_text() {
         let digest = digest(&json!({"a": 1}));
         assert_eq!(Digest::parse(&digest.to_string()), Some(digest));
         assert_eq!(Digest::parse("sha256:zz"), None);

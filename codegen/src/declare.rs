@@ -1,13 +1,13 @@
-//! The text that a model reads before it writes a script: TypeScript
-//! declarations, in four degrees of detail, each block readable on its own.
+//! Writes the text that a model reads before it writes a script: TypeScript declarations at four
+//! levels of detail. Each block is complete on its own.
 
 mod alias;
 mod block;
 mod groups;
 mod guidance;
 mod note;
-mod printed;
-mod said;
+mod printed_text;
+mod stated_facts;
 mod types;
 
 use std::collections::BTreeSet;
@@ -17,22 +17,22 @@ use crate::shape::{Degraded, ToolShape};
 use crate::stub::{ServerStubs, StubTable, ToolStub};
 use crate::text;
 
-/// How much is said about each tool.
+/// How much detail is shown for each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Names,
     /// Name and first sentence.
     Lines,
-    /// Types without a word of prose.
+    /// Types without descriptions.
     Signatures,
-    /// Everything. No text is cut; text that repeats within a block is printed once.
+    /// Everything. No text is cut; a text that repeats within a block is printed once.
     Full,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declarations {
     pub text: String,
-    /// What the types do not say, by tool.
+    /// The rules that the types cannot express, by tool.
     pub degraded: Vec<DegradedTool>,
 }
 
@@ -45,7 +45,7 @@ pub struct DegradedTool {
 
 const SENTENCE_CHARS_MAX: usize = 90;
 
-/// Declares the tools of `table` that `only` picks. `descriptions` are those that the table was built from.
+/// Declares the tools of `table` that `only` selects. `table` was built from `descriptions`.
 #[must_use]
 pub fn declare(
     table: &StubTable,
@@ -53,12 +53,12 @@ pub fn declare(
     level: Level,
     only: &dyn Fn(&ServerStubs, &ToolStub) -> bool,
 ) -> Declarations {
-    let mut page = Page::default();
+    let mut page = DeclarationText::default();
     for server in &table.servers {
         let picked = server.tools.iter().filter(|tool| only(server, tool));
-        let tools: Vec<Picked<'_>> = picked
+        let tools: Vec<DeclaredTool<'_>> = picked
             .filter_map(|stub| {
-                Some(Picked {
+                Some(DeclaredTool {
                     stub,
                     description: descriptions.get(stub.description)?,
                 })
@@ -71,25 +71,25 @@ pub fn declare(
     page.finish()
 }
 
-/// One tool that is to be declared.
+/// One tool to declare.
 #[derive(Debug, Clone, Copy)]
-struct Picked<'a> {
+struct DeclaredTool<'a> {
     stub: &'a ToolStub,
     description: &'a Description,
 }
 
-/// A text in the making.
+/// Builds the text of the declarations.
 #[derive(Default)]
-struct Page {
+struct DeclarationText {
     text: String,
     degraded: Vec<DegradedTool>,
-    /// Type names that are in use, over all blocks.
+    /// Type names in use, in all blocks.
     taken: BTreeSet<String>,
     uses_int: bool,
 }
 
-impl Page {
-    fn add(&mut self, server: &ServerStubs, tools: &[Picked<'_>], level: Level) {
+impl DeclarationText {
+    fn add(&mut self, server: &ServerStubs, tools: &[DeclaredTool<'_>], level: Level) {
         match level {
             Level::Names => self.add_names(server, tools),
             Level::Lines => self.add_lines(server, tools),
@@ -97,13 +97,13 @@ impl Page {
         }
     }
 
-    fn add_names(&mut self, server: &ServerStubs, tools: &[Picked<'_>]) {
+    fn add_names(&mut self, server: &ServerStubs, tools: &[DeclaredTool<'_>]) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.stub.member.as_str()).collect();
         self.text
             .push_str(&format!("{}: {}\n", server.global, names.join(", ")));
     }
 
-    fn add_lines(&mut self, server: &ServerStubs, tools: &[Picked<'_>]) {
+    fn add_lines(&mut self, server: &ServerStubs, tools: &[DeclaredTool<'_>]) {
         self.text.push_str(&format!("{}:\n", server.global));
         for tool in tools {
             let sentence = summary(tool.description);
@@ -113,10 +113,10 @@ impl Page {
         }
     }
 
-    fn add_block(&mut self, server: &ServerStubs, tools: &[Picked<'_>], level: Level) {
+    fn add_block(&mut self, server: &ServerStubs, tools: &[DeclaredTool<'_>], level: Level) {
         let shapes: Vec<ToolShape> = tools
             .iter()
-            .map(|tool| crate::shape::of(tool.description))
+            .map(|tool| crate::shape::tool_shape(tool.description))
             .collect();
         let block = block::render(
             server,
@@ -151,7 +151,7 @@ impl Page {
     }
 }
 
-/// What a tool does in one sentence, in its server's words.
+/// Returns what a tool does in one sentence, from the server's description.
 #[must_use]
 pub fn summary(description: &Description) -> String {
     let sentence = text::first_sentence(
@@ -162,11 +162,6 @@ pub fn summary(description: &Description) -> String {
         (Some(title), true) => text::clip(&text::neutralise(title), SENTENCE_CHARS_MAX),
         _ => sentence,
     }
-}
-
-/// Whether the type of an object, without its notes, says less about its keys than the shape.
-pub(crate) fn says_less_than(object: &crate::shape::Object) -> bool {
-    types::needs_rest_note(object)
 }
 
 #[cfg(test)]

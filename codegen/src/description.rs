@@ -1,5 +1,5 @@
-//! A tool's full description as its server gave it: read tolerantly, kept
-//! whole, with a digest. What a server claims about its tool stays a claim.
+//! A tool's full description as its server sent it: parsed leniently, stored whole, with a digest.
+//! A server's claims about its tool are stored separately, as claims.
 
 mod recalled;
 
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::canonical::{self, Digest};
-use crate::later::Later;
-use crate::tool_file::ToolFile;
+use crate::lazy_json::LazyJson;
+use crate::tool_file_format::ToolFile;
 use crate::{schema, unwrap};
 
-/// Longest tool name that is accepted, in bytes.
+/// Maximum length of an accepted tool name in bytes.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// The members that the digest covers, in the form in which the server sent them.
+/// The members that the digest covers, unchanged.
 const PINNED: [&str; 6] = [
     "name",
     "title",
@@ -28,51 +28,52 @@ const PINNED: [&str; 6] = [
 /// One tool of one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
-    /// The server's name in our configuration.
+    /// The server's name in airlock's configuration.
     pub server: String,
-    /// The exact name on the wire.
+    /// The tool's exact name in the protocol.
     pub name: String,
     pub title: Option<String>,
-    /// The server's own words, unchanged. Show them through [`crate::text`] only.
+    /// The server's own text, unchanged. Print it only through [`crate::text`].
     pub text: Option<String>,
-    pub input_schema: Later,
-    pub output_schema: Option<Later>,
+    pub input_schema: LazyJson,
+    pub output_schema: Option<LazyJson>,
     pub claims: Claims,
-    /// Of everything that a reader of the full description relies on.
+    /// Digest of everything that a reader of the full description relies on.
     pub digest: Digest,
-    /// Of what the server itself said, without any file.
+    /// Digest of the server's own description, without any tool file.
     pub upstream: Digest,
-    /// The output schema was made from recorded results: it is shown, and checks nothing.
+    /// Whether the output schema was derived from recorded results. Such a schema is shown, and
+    /// results are not checked against it.
     pub output_is_observed: bool,
-    /// What somebody here says besides; see [`crate::tool_file`].
+    /// The additions of a tool file; see [`crate::tool_file`].
     pub file: Option<Arc<ToolFile>>,
-    /// Nothing that a server could say.
+    /// Shorter ways to call the tool. A server cannot set this.
     pub shorthand: Shorthand,
 }
 
-/// How else than by one object under its server a script may call a tool of our own.
+/// How a script may call one of airlock's own tools, besides with one object under its server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shorthand {
-    /// It is a global of its own name, too.
+    /// Whether the tool is also a global with its own name.
     pub is_global: bool,
-    /// The names of its arguments for a script that gives values instead of one object.
+    /// The order of the arguments, for a script that passes values instead of one object.
     pub order: &'static [&'static str],
 }
 
-/// What the server says about its tool (`annotations`). Nobody has checked it.
+/// What the server claims about its tool (`annotations`). The claims are not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
-    /// Present when the tool is marked deprecated; the text may be empty.
+    /// Present if the tool is marked as deprecated; the text may be empty.
     pub deprecated: Option<String>,
 }
 
-/// A tool that cannot be offered, and why. The other tools of its server are not touched by it.
+/// Why a tool cannot be offered. The server's other tools are not affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the description of {} cannot be used: {reason}", shown_name(.name.as_deref()))]
+#[error("the description of {} is invalid: {reason}", shown_name(.name.as_deref()))]
 pub struct BadTool {
     pub name: Option<String>,
     pub reason: BadToolReason,
@@ -84,9 +85,7 @@ pub enum BadToolReason {
     NotAnObject { got: &'static str },
     #[error("it has no `name`")]
     NoName,
-    #[error(
-        "its name is longer than {NAME_BYTES_MAX} bytes or holds characters that cannot be seen"
-    )]
+    #[error("its name is longer than {NAME_BYTES_MAX} bytes or contains invisible characters")]
     BadName,
     #[error("its `inputSchema` is {got}, not an object")]
     InputSchema { got: &'static str },
@@ -99,7 +98,7 @@ pub enum BadToolReason {
 }
 
 impl Description {
-    /// Reads one element of a `tools/list` result.
+    /// Parses one element of a `tools/list` result.
     pub fn parse(server: &str, tool: &Value) -> Result<Self, BadTool> {
         let fields = tool.as_object().ok_or_else(|| BadTool {
             name: None,
@@ -143,13 +142,13 @@ impl Description {
         })
     }
 
-    /// The digest that a description of this tool would have.
+    /// Returns the digest that the description of this tool would have.
     #[must_use]
     pub fn digest_of(tool: &Value) -> Option<Digest> {
         tool.as_object().map(digest)
     }
 
-    /// The same tool with nothing said of what it takes and gives.
+    /// Returns the same tool without descriptions of its arguments and result.
     pub(crate) fn bare(&self) -> Self {
         Self {
             title: None,
@@ -162,7 +161,7 @@ impl Description {
         }
     }
 
-    /// Whether results are `{result: X}` and the script is given `X`.
+    /// Whether results are `{result: X}` and the script gets `X`.
     #[must_use]
     pub fn unwraps(&self) -> bool {
         self.checked_output()
@@ -179,7 +178,7 @@ fn check_name(name: &str) -> Result<(), BadToolReason> {
     }
 }
 
-fn input_schema(fields: &Map<String, Value>) -> Result<Later, BadToolReason> {
+fn input_schema(fields: &Map<String, Value>) -> Result<LazyJson, BadToolReason> {
     let found = fields.get("inputSchema");
     let Some(Value::Object(schema)) = found else {
         return Err(BadToolReason::InputSchema {
@@ -201,7 +200,7 @@ fn input_schema(fields: &Map<String, Value>) -> Result<Later, BadToolReason> {
     })
 }
 
-fn output_schema(fields: &Map<String, Value>) -> Result<Option<Later>, BadToolReason> {
+fn output_schema(fields: &Map<String, Value>) -> Result<Option<LazyJson>, BadToolReason> {
     match fields.get("outputSchema") {
         None | Some(Value::Null) => Ok(None),
         Some(found) if schema::is_schema(found) => Ok(Some(found.clone().into())),
@@ -228,10 +227,10 @@ fn claims(annotations: &Map<String, Value>) -> Claims {
 }
 
 fn digest(fields: &Map<String, Value>) -> Digest {
-    Digest::of(&canonical::object(members_pinned(fields)))
+    Digest::sha256(&canonical::object(members_pinned(fields)))
 }
 
-/// The members of a tool, as its server listed it, that its digest is of.
+/// Returns the members of a tool that its digest covers, in the server's order.
 pub(crate) fn pinned(fields: &Map<String, Value>) -> Map<String, Value> {
     let members = members_pinned(fields);
     members
@@ -250,7 +249,7 @@ fn string<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     fields.get(key)?.as_str()
 }
 
-/// The JSON type of a value, in words.
+/// Returns the JSON type of a value, in words.
 pub(crate) fn kind_of(value: Option<&Value>) -> &'static str {
     match value {
         None => "missing",
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_decorates_may_be_missing_or_wrong() {
+    fn decorative_members_may_be_missing_or_wrong() {
         let tool = json!({"name": "x", "inputSchema": {}, "description": 5, "annotations": []});
         let description = parse(&tool).unwrap();
         assert_eq!(
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_kept_and_a_title_may_stand_in_the_annotations() {
+    fn claims_are_kept_and_title_may_be_in_annotations() {
         let annotations = json!({"title": "T", "readOnlyHint": true, "deprecated": true});
         let tool = json!({"name": "x", "inputSchema": {}, "annotations": annotations});
         let description = parse(&tool).unwrap();
@@ -311,15 +310,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_cannot_be_offered_says_why() {
-        let of = |reason: &str| format!("the description of tool `x` cannot be used: {reason}");
+    fn unusable_tool_reports_reason() {
+        let of = |reason: &str| format!("the description of tool `x` is invalid: {reason}");
         check_bad(
             &json!(3),
-            "the description of a tool without a name cannot be used: it is a number, not an object",
+            "the description of a tool without a name is invalid: it is a number, not an object",
         );
         check_bad(
             &json!({}),
-            "the description of a tool without a name cannot be used: it has no `name`",
+            "the description of a tool without a name is invalid: it has no `name`",
         );
         check_bad(
             &json!({"name": "x"}),
@@ -341,19 +340,19 @@ mod tests {
     }
 
     #[test]
-    fn a_description_nested_without_end_is_refused_before_anything_walks_it() {
+    fn deeply_nested_description_is_refused() {
         let mut deep = json!({});
         for _ in 0..500 {
             deep = json!({"items": deep});
         }
         check_bad(
             &json!({"name": "x", "inputSchema": deep}),
-            "the description of tool `x` cannot be used: it is nested too deeply or too large",
+            "the description of tool `x` is invalid: it is nested too deeply or too large",
         );
     }
 
     #[test]
-    fn the_digest_covers_what_a_reader_relies_on_and_nothing_else() {
+    fn digest_covers_relied_on_members_only() {
         let base = json!({"name": "x", "description": "d", "inputSchema": {"type": "object"}});
         let digest_with = |key: &str, value: Value| {
             let mut tool = base.clone();

@@ -1,12 +1,12 @@
-//! Tool descriptions in; declarations, stubs, validators and requests to the checker guest out.
-//! Pure: the same input gives the same bytes, nothing is fetched, nothing panics. There is no
-//! parser of scripts here: scripts are read in the sandbox, by `codegen-script`.
+//! Turns tool descriptions into declarations, stubs, validators and requests to the checker guest.
+//! The crate is pure: the same input gives the same bytes, it does no I/O, and it never panics. It
+//! has no parser of scripts: `codegen-script` parses scripts in the sandbox.
 
 pub mod canonical;
 pub mod check;
 pub mod declare;
 pub mod description;
-pub mod later;
+pub mod lazy_json;
 pub mod lock;
 pub mod names;
 pub mod observe;
@@ -15,6 +15,8 @@ mod schema;
 pub mod shape;
 pub mod stub;
 pub mod tool_file;
+#[rustfmt::skip]
+pub mod tool_file_format;
 pub mod unwrap;
 pub mod validate;
 

@@ -1,6 +1,6 @@
-//! The lock file: which servers there are and what they said of their tools when
-//! somebody last looked. It holds the descriptions themselves, so that a change can
-//! be shown and not only noticed. Pure: text in, text and changes out.
+//! The lock file: the servers and the tool descriptions that a person last accepted. It contains
+//! whole descriptions, so that a change can be shown and not only detected. This module does no
+//! I/O: it reads and writes text, and returns changes.
 
 mod diff;
 
@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use crate::canonical::{self, Digest};
 use crate::description::{self, Description};
 
-pub use diff::{Change, Kind, diff};
+pub use diff::{Change, ChangeKind, diff};
 
-/// Version of the format. A reader refuses every other.
+/// Version of the format. A reader refuses every other version.
 pub const VERSION: u32 = 1;
 
 /// A whole lock file.
@@ -22,25 +22,25 @@ pub const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Lock {
     pub version: u32,
-    pub servers: BTreeMap<String, Server>,
+    pub servers: BTreeMap<String, LockedServer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Server {
-    /// The command or the address, as our configuration has it, without any credential.
+pub struct LockedServer {
+    /// The command or the address in the configuration, without credentials.
     pub target: String,
-    /// What the server says it is: its name and version.
+    /// The name and version that the server reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    pub tools: BTreeMap<String, Tool>,
+    pub tools: BTreeMap<String, LockedTool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tool {
+pub struct LockedTool {
     pub digest: Digest,
-    /// What the digest is of: everything that a reader of the description relies on.
+    /// All members that the digest covers. A reader of the description relies on these only.
     pub description: Map<String, Value>,
 }
 
@@ -48,7 +48,7 @@ pub struct Tool {
 pub enum BadLock {
     #[error("{0}")]
     Form(String),
-    #[error("it has version {0}, and this program knows {VERSION}")]
+    #[error("unsupported version {0}; expected {VERSION}")]
     Version(u32),
     #[error("the digest of `{0}` does not match its description: it was edited by hand")]
     Digest(String),
@@ -64,7 +64,7 @@ impl Default for Lock {
 }
 
 impl Lock {
-    /// Reads what [`Lock::text`] writes. `value` is what the text spells.
+    /// Reads the output of [`Lock::text`]. `value` is the parsed text.
     pub fn read(value: &Value) -> Result<Self, BadLock> {
         let version = value.get("version").and_then(Value::as_u64);
         if let Some(version) = version.and_then(|it| u32::try_from(it).ok())
@@ -85,7 +85,8 @@ impl Lock {
         Ok(lock)
     }
 
-    /// The one text of a lock: sorted, indented, every invisible character spelled out.
+    /// Writes the lock: sorted, indented, with every invisible character as an escape. Equal locks
+    /// give equal texts.
     #[must_use]
     pub fn text(&self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
@@ -93,7 +94,7 @@ impl Lock {
         crate::text::visible(&text) + "\n"
     }
 
-    /// Whether a tool is what it was: `None` says that the lock does not know it.
+    /// Whether a tool is unchanged; `None` if the lock does not contain the tool.
     #[must_use]
     pub fn holds(&self, server: &str, tool: &str, upstream: Digest) -> Option<bool> {
         let locked = self.servers.get(server)?.tools.get(tool)?;
@@ -101,10 +102,10 @@ impl Lock {
     }
 }
 
-impl Tool {
-    /// `said` is the tool as its server listed it.
+impl LockedTool {
+    /// Creates an entry; `said` is the tool as the server listed it.
     #[must_use]
-    pub fn of(said: &Value, description: &Description) -> Self {
+    pub fn new(said: &Value, description: &Description) -> Self {
         let pinned = said.as_object().map(description::pinned);
         Self {
             digest: description.upstream,
@@ -113,7 +114,7 @@ impl Tool {
     }
 }
 
-/// The members of every object in one order: the digest does not depend on it, and a review
+/// Sorts the members of every object. The digest does not depend on their order, and a review
 /// should not either.
 fn sorted(mut members: Map<String, Value>) -> Map<String, Value> {
     members.sort_keys();

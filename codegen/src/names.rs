@@ -1,8 +1,8 @@
-//! The names under which a script finds servers and tools.
+//! Assigns the names under which a script finds servers and tools.
 //!
-//! A name that is an identifier stays what it is. Any other is made one, and when
-//! that collides it gets a short hash of the wire name as a suffix: the outcome
-//! depends on the set of names, never on their order.
+//! A name that is an identifier stays unchanged. Any other name is converted to an identifier; if
+//! that name is taken, a short hash of the wire name is appended. The result depends on the set of
+//! names, never on their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ pub(crate) use codegen_shared::identifiers::is_known_global;
 
 use crate::canonical::Digest;
 
-/// Member names, one for each wire name of a server, all distinct. A repeated wire name
-/// gets the same member again.
+/// Returns distinct member names, one for each wire name of a server. A repeated wire name gets the
+/// same member again.
 #[must_use]
 pub fn members(wire_names: &[&str]) -> Vec<String> {
     assign(wire_names, is_unsafe_member)
 }
 
-/// Names of the globals that carry the servers, all distinct.
+/// Returns distinct names of the globals for the servers.
 #[must_use]
 pub fn globals(server_names: &[&str]) -> Vec<String> {
     assign(server_names, is_known_global)
@@ -73,10 +73,10 @@ fn sanitised(name: &str, is_reserved: fn(&str) -> bool) -> String {
     base
 }
 
-/// The shortest hash suffix that is still free.
+/// Returns the name with the shortest hash suffix that is not taken.
 fn suffixed(base: &str, wire_name: &str, taken: &BTreeSet<String>) -> String {
     const HEX_DIGITS_MIN: usize = 4;
-    let digest = Digest::of(wire_name.as_bytes());
+    let digest = Digest::sha256(wire_name.as_bytes());
     let hex: String = digest.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let lengths = HEX_DIGITS_MIN..=hex.len();
     let mut candidates =
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_identifiers_keep_their_names_and_others_are_made_into_some() {
+    fn valid_identifiers_are_kept_and_others_converted() {
         check(
             &["get_user", "class", "日本語", "naïve"],
             &["get_user", "class", "日本語", "naïve"],
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn rivals_for_one_name_are_told_apart_by_their_own_hash() {
+    fn name_collisions_are_resolved_by_hash() {
         check(
             &["get-user", "get_user", "get.user"],
             &["get_user_5d95", "get_user", "get_user_9c02"],
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_named_like_a_suffixed_one_moves_nobody_onto_it() {
+    fn suffixed_name_collision_moves_no_other_tool() {
         let names = ["get-user", "get_user", "get_user_5d95"];
         let found = members(&names);
         assert_eq!(found[2], "get_user_5d95");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_list_renames_nobody() {
+    fn names_do_not_depend_on_list_order() {
         let names = [
             "get-user", "get.user", "get user", "get_user", "then", "then_", "then-",
         ];
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_never_hides_a_global_that_scripts_use() {
+    fn server_global_never_shadows_builtin() {
         let found = globals(&["console", "Math", "my-server", "github", "input", "class"]);
         assert_eq!(
             found,

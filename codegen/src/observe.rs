@@ -1,6 +1,6 @@
-//! A schema out of values that were seen: what a tool seems to answer, for tools
-//! whose server does not say. Values themselves never get into it, and keys only
-//! where they look like names and not like content.
+//! Derives a schema from observed values, for tools whose server declares no output schema. The
+//! schema never contains the values themselves, and only keys that look like names and not like
+//! content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::DEPTH_MAX;
 
-/// An object with more different keys than this is a table and not a record.
+/// Maximum number of different keys of a record. An object with more keys is a map.
 const KEYS_MAX: usize = 48;
 const KEY_BYTES_MAX: usize = 64;
 
-/// What was seen at one place, over all values.
+/// The observed values at one place.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct Observation {
     count: u64,
     kinds: BTreeSet<Kind>,
-    items: Option<Box<Seen>>,
+    items: Option<Box<Observation>>,
     objects: u64,
-    members: BTreeMap<String, Seen>,
-    /// Of an object whose keys are content.
-    values: Option<Box<Seen>>,
+    members: BTreeMap<String, Observation>,
+    /// The values of an object whose keys are content.
+    values: Option<Box<Observation>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,12 +35,12 @@ enum Kind {
     String,
 }
 
-impl Seen {
+impl Observation {
     pub fn add(&mut self, value: &Value) {
         self.look(value, 0);
     }
 
-    /// How many values were seen here.
+    /// Returns the number of values observed here.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -104,7 +104,7 @@ impl Seen {
         }
     }
 
-    /// The schema that all of them fit. Nothing in it forbids what was not seen yet.
+    /// Returns a schema that all observed values fit. It does not forbid values of other forms.
     #[must_use]
     pub fn schema(&self) -> Value {
         let mut kinds = self.kinds.clone();
@@ -156,7 +156,7 @@ fn is_whole(number: &serde_json::Number) -> bool {
     number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|it| it.fract() == 0.0)
 }
 
-/// A word that somebody who wrote a program chose, as far as one can tell.
+/// Whether a key looks like a name that a programmer chose.
 fn is_name(key: &str) -> bool {
     let continues = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
     let digits = key.chars().filter(char::is_ascii_digit).count();
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::validate::Validator;
 
-    fn seen(values: &[Value]) -> Seen {
-        let mut seen = Seen::default();
+    fn seen(values: &[Value]) -> Observation {
+        let mut seen = Observation::default();
         values.iter().for_each(|value| seen.add(value));
         seen
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_was_seen_fits_and_what_was_always_there_is_required() {
+    fn observed_schema_fits_all_and_requires_constant_keys() {
         check(
             &[
                 json!({"a": 1, "b": null}),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_content_stay_out() {
+    fn content_keys_are_not_properties() {
         for key in [
             "ann@example.com",
             "sk-4f9a01c88e1",
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_what_was_seen_changes_nothing() {
+    fn observation_order_does_not_matter() {
         let mut values = vec![
             json!({"a": 1}),
             json!({"x y": "z"}),

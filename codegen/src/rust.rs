@@ -1,7 +1,6 @@
-//! Rust types for programs that embed the broker, one module per tool: best
-//! effort. A schema of which no type can be made is listed with the reason and
-//! stands as plain JSON; what Rust cannot say (bounds, patterns, defaults) is
-//! checked at each call all the same.
+//! Generates Rust types for programs that embed the broker, one module per tool, where possible. A
+//! schema without a Rust type is listed with the reason and becomes plain JSON. Each call still
+//! checks what Rust cannot express: bounds, patterns, defaults.
 
 mod normal;
 
@@ -18,17 +17,17 @@ use crate::shape::Degraded;
 use crate::text;
 use crate::unwrap;
 
-/// The text of one file, and what it does not say.
+/// The text of one file, and what it does not express.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RustTypes {
     pub text: String,
     pub degraded: Vec<DegradedTool>,
 }
 
-/// Why no type can be made of a schema.
+/// Why a schema has no Rust type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no Rust type can be made of it: {why}")]
-pub struct NoType {
+#[error("no Rust type can be generated: {why}")]
+pub struct NoRustType {
     pub why: String,
 }
 
@@ -38,10 +37,10 @@ const HEADER: &str = "\
 #![allow(clippy::all, clippy::pedantic, clippy::restriction, nonstandard_style, missing_docs, missing_debug_implementations, unused_imports, unreachable_pub, rustdoc::all)]
 ";
 
-/// Types of all tools, in modules `server::tool`, in an order of their own.
+/// Generates types of all tools, in modules `server::tool`, in sorted order.
 ///
-/// Making a type may panic inside, which is caught here and reported as a
-/// degraded tool; the process's panic hook hears of it.
+/// Generating a type may panic. The panic is caught here and reported as a degraded tool, but the
+/// process's panic hook still runs.
 #[must_use]
 pub fn of_tools(descriptions: &[Description]) -> RustTypes {
     let mut sorted: Vec<&Description> = descriptions.iter().collect();
@@ -73,19 +72,19 @@ pub fn of_tools(descriptions: &[Description]) -> RustTypes {
     types
 }
 
-/// The types of one schema of our own, under the name `root`.
-pub fn of_schema(root: &str, schema: &Value) -> Result<String, NoType> {
+/// Generates the types of one of airlock's own schemas, under the name `root`.
+pub fn of_schema(root: &str, schema: &Value) -> Result<String, NoRustType> {
     let (schema, _) = normal::normalised(root, schema);
     let found = catch_unwind(AssertUnwindSafe(|| written(schema)));
     found.unwrap_or_else(|_| {
-        Err(NoType {
-            why: "its form has no counterpart".into(),
+        Err(NoRustType {
+            why: "the schema's form has no Rust counterpart".into(),
         })
     })
 }
 
-fn written(schema: Value) -> Result<String, NoType> {
-    let no_type = |why: &dyn std::fmt::Display| NoType {
+fn written(schema: Value) -> Result<String, NoRustType> {
+    let no_type = |why: &dyn std::fmt::Display| NoRustType {
         why: text::clip(&text::neutralise(&why.to_string()), 200),
     };
     let mut settings = TypeSpaceSettings::default();
@@ -100,21 +99,22 @@ fn written(schema: Value) -> Result<String, NoType> {
         return Err(no_type(&"it has no name"));
     }
     if space.uses_chrono() || space.uses_uuid() || space.uses_regress() {
-        return Err(no_type(&"it would need more crates"));
+        return Err(no_type(&"its types need additional crates"));
     }
     let file = syn::parse2::<syn::File>(space.to_stream()).map_err(|error| no_type(&error))?;
     if file.items.iter().any(is_of_a_box) {
-        return Err(no_type(&"one of its types is nothing but itself"));
+        return Err(no_type(&"one of its types contains only itself"));
     }
     match file.items.iter().find_map(repeated_name) {
         Some(name) => Err(no_type(&format!(
-            "two of its members would be called `{name}`"
+            "two of its members would have the name `{name}`"
         ))),
         None => Ok(prettyplease::unparse(&file)),
     }
 }
 
-/// A type that is a box of itself gets a conversion that every box has already.
+/// Whether a type is only a box of itself. The generated conversion would conflict with one that
+/// every `Box` has.
 fn is_of_a_box(item: &syn::Item) -> bool {
     let syn::Item::Impl(found) = item else {
         return false;
@@ -126,7 +126,7 @@ fn is_of_a_box(item: &syn::Item) -> bool {
     last.is_some_and(|last| last.ident == "Box")
 }
 
-/// A name that stands twice in one type: it parses, and does not compile.
+/// Returns a name that occurs twice in one type: such code parses but does not compile.
 fn repeated_name(item: &syn::Item) -> Option<String> {
     let names: Vec<String> = match item {
         syn::Item::Struct(found) => {
@@ -146,7 +146,7 @@ fn repeated_name(item: &syn::Item) -> Option<String> {
 fn tool_module(tool: &Description, module: &str, degraded: &mut Vec<Degraded>) -> String {
     let output = tool.output_schema.as_deref();
     let output = output.map(|schema| match unwrap::inner_schema(schema) {
-        // References of the inner schema are relative to the whole one.
+        // References in the inner schema are relative to the whole schema.
         Some(inner) if tool.unwraps() => with_definitions_of(schema, inner),
         _ => schema.clone(),
     });
@@ -164,7 +164,7 @@ fn tool_module(tool: &Description, module: &str, degraded: &mut Vec<Degraded>) -
     )
 }
 
-/// One of the two schemas of a tool in a module of its own, so that equal names do not meet.
+/// Writes one of a tool's two schemas in its own module, so that equal names do not collide.
 fn part(module: &str, root: &str, schema: Option<&Value>, degraded: &mut Vec<Degraded>) -> String {
     let plain = |value: &str| format!("pub mod {module} {{\npub type {root} = {value};\n}}\n");
     let anything = match root {
@@ -193,8 +193,8 @@ fn part(module: &str, root: &str, schema: Option<&Value>, degraded: &mut Vec<Deg
         if declared.iter().any(|it| text.contains(it)) {
             return Ok(text);
         }
-        Err(NoType {
-            why: "it is a type without a name of its own".into(),
+        Err(NoRustType {
+            why: "its type has no name".into(),
         })
     });
     match found {
@@ -225,7 +225,7 @@ fn formatted(body: &str) -> String {
     syn::parse_file(body).map_or_else(|_| body.to_owned(), |file| prettyplease::unparse(&file))
 }
 
-/// Distinct identifiers of Rust; which one gets which depends on the set of names alone.
+/// Returns distinct Rust identifiers. They depend on the set of names only.
 fn module_names(wire_names: &[&str]) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let members = names::members(wire_names);
@@ -239,7 +239,7 @@ fn module_names(wire_names: &[&str]) -> Vec<String> {
     members.iter().map(distinct).collect()
 }
 
-/// An identifier of JavaScript made one of Rust. `$` has no place in it.
+/// Turns a JavaScript identifier into a Rust one, which cannot contain `$`.
 fn module_name(name: &str) -> String {
     let name: String = name
         .chars()

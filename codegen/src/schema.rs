@@ -1,16 +1,16 @@
-//! Walking a JSON Schema: which values inside it are schemas, and where a
-//! reference leads. Only references inside the same document are followed.
+//! Walks a JSON Schema: finds the schemas inside it and resolves references. Only references within
+//! the same document are followed.
 
 use serde_json::{Map, Value};
 
-/// How a schema applies another one.
+/// How a schema applies an inner schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Applies {
     /// To the same instance: `anyOf`, `$ref`, `then` …
     Here,
     /// To a part of the instance: `properties`, `items` …
     Below,
-    /// Not by itself: `$defs`.
+    /// Only through a reference: `$defs`.
     Never,
 }
 
@@ -33,7 +33,7 @@ const BELOW_NAMED: [&str; 2] = ["properties", "patternProperties"];
 const HERE_NAMED: [&str; 2] = ["dependentSchemas", "dependencies"];
 const NEVER_NAMED: [&str; 2] = ["$defs", "definitions"];
 
-/// Every keyword that holds schemas.
+/// Returns every keyword that contains schemas.
 #[cfg(test)]
 pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
     let one = HERE_ONE.iter().chain(&BELOW_ONE);
@@ -42,7 +42,7 @@ pub(crate) fn keywords() -> impl Iterator<Item = &'static str> {
     one.chain(many).chain(named).copied()
 }
 
-/// Every schema that stands directly inside `schema`. References are not followed.
+/// Returns every schema directly inside `schema`. References are not followed.
 pub(crate) fn inner(schema: &Map<String, Value>) -> Vec<(Applies, &Value)> {
     let mut out = Vec::new();
     for (applies, keywords) in [
@@ -88,7 +88,7 @@ pub(crate) fn inner(schema: &Map<String, Value>) -> Vec<(Applies, &Value)> {
     out
 }
 
-/// The texts of all references that stand directly in `schema`.
+/// Returns all references directly in `schema`.
 pub(crate) fn references(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     REFERENCES
         .iter()
@@ -99,7 +99,7 @@ pub(crate) fn is_schema(value: &Value) -> bool {
     value.is_object() || value.is_boolean()
 }
 
-/// What a reference leads to inside the document `root`; `None` for everything else.
+/// Returns the target of a reference inside the document `root`; `None` for any other reference.
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let own_id = root.get("$id").and_then(Value::as_str).unwrap_or_default();
     let fragment = match reference.split_once('#') {
@@ -135,7 +135,7 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Depth-first search for `$anchor`, `$dynamicAnchor` or an old `$id: "#name"`.
+/// Searches depth-first for `$anchor`, `$dynamicAnchor` or an old `$id: "#name"`.
 fn anchored<'a>(value: &'a Value, name: &str, depth: usize) -> Option<&'a Value> {
     let schema = value.as_object().filter(|_| depth < DEPTH_MAX)?;
     let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
@@ -152,14 +152,14 @@ fn anchored<'a>(value: &'a Value, name: &str, depth: usize) -> Option<&'a Value>
         .find_map(|(_, next)| anchored(next, name, depth + 1))
 }
 
-/// Nesting of JSON values that a description may have.
+/// Maximum depth of nested JSON values in a description.
 pub(crate) const DEPTH_MAX: usize = 100;
-/// JSON values in one description.
+/// Maximum number of JSON values in one description.
 pub(crate) const NODES_MAX: usize = 20_000;
-/// Bytes of all keys and strings in one description.
+/// Maximum total size in bytes of all keys and strings in one description.
 pub(crate) const TEXT_BYTES_MAX: usize = 512 * 1024;
 
-/// Whether a JSON value stays within the bounds above. Safe on any nesting.
+/// Whether a JSON value stays within the limits above. Safe for any depth.
 pub(crate) fn is_bounded(value: &Value) -> bool {
     let (mut nodes, mut bytes) = (0_usize, 0_usize);
     let mut open = vec![(value, 0)];
@@ -187,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn references_lead_to_pointers_anchors_and_the_document_itself_only() {
+    fn references_resolve_within_document_only() {
         let root = json!({
             "$id": "https://example.com/tool",
             "$defs": {"a/b": {"type": "string"}, "n": {"$anchor": "here", "type": "null"}},
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_too_deep_or_too_large_is_not_bounded() {
+    fn too_deep_or_large_value_is_rejected() {
         let mut deep = json!(1);
         for _ in 0..200 {
             deep = json!([deep]);

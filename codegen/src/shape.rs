@@ -1,7 +1,8 @@
-//! The typed middle form between a JSON Schema and any text made from it. What a
-//! schema says and this form cannot is listed, never dropped in silence.
+//! Derives the typed intermediate form of a schema, from which text is generated. Whatever this
+//! form cannot express is listed, and never dropped silently.
 
 mod combine;
+pub(crate) mod extra_keys;
 pub mod json;
 mod keywords;
 mod lower;
@@ -10,15 +11,15 @@ use serde_json::Value;
 
 pub use codegen_shared::facts::{Bound, Facts, Range};
 pub use codegen_shared::shape::{
-    Degraded, Kind, NamedShape, Object, Property, Rest, RestRule, Shape, ToolShape, Tuple,
+    Degraded, ExtraKeyRule, ExtraKeys, Kind, NamedShape, Object, Property, Shape, ToolShape, Tuple,
 };
 
 use crate::description::Description;
 use crate::unwrap;
 
-/// The shapes of a tool, from its schemas.
+/// Derives the shapes of a tool from its schemas.
 #[must_use]
-pub fn of(description: &Description) -> ToolShape {
+pub fn tool_shape(description: &Description) -> ToolShape {
     let mut named = Vec::new();
     let mut degraded = Vec::new();
     let input = &description.input_schema;
@@ -44,11 +45,12 @@ pub fn of(description: &Description) -> ToolShape {
     }
 }
 
-/// Arguments are always an object, whatever the schema leaves open.
+/// Turns a shape into an object: arguments are always an object, even if the schema does not say
+/// so.
 fn as_arguments(shape: Shape) -> Shape {
     let open = Object {
         properties: Vec::new(),
-        rest: Rest::Allowed(vec![RestRule {
+        rest: ExtraKeys::Allowed(vec![ExtraKeyRule {
             pattern: None,
             shape: Shape::any(),
         }]),

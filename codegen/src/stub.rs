@@ -1,5 +1,5 @@
-//! What the sandbox installs: which global carries which server, which member
-//! and which flat global stand for which tool.
+//! The globals that the sandbox defines: one for each server, with a member for each tool, and a
+//! flat name for each tool.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,20 +7,20 @@ use std::fmt;
 use crate::description::Description;
 use crate::names;
 
-/// The stubs of a run. Sorted by server and wire name, so that the same set of
-/// descriptions gives the same table in whatever order they were listed.
+/// The stubs of a run. Sorted by server and wire name, so that the order of the descriptions has no
+/// effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StubTable {
     pub servers: Vec<ServerStubs>,
-    /// What somebody who looks for a tool under its own name should know.
+    /// Explanations for users who look for a tool under its original name.
     pub notes: Vec<NameNote>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStubs {
-    /// The server's name in our configuration.
+    /// The server's name in airlock's configuration.
     pub server: String,
-    /// The global that carries it; an identifier.
+    /// The global for the server; an identifier.
     pub global: String,
     pub tools: Vec<ToolStub>,
 }
@@ -30,15 +30,16 @@ pub struct ToolStub {
     /// Index into the descriptions that the table was built from.
     pub description: usize,
     pub wire_name: String,
-    /// `global.member(...)`; unique within the server.
+    /// The member in `global.member(...)`; unique within the server.
     pub member: String,
-    /// `global_member(...)`; absent when that name is taken or could mean two tools.
+    /// The flat name in `global_member(...)`; `None` if it is taken or ambiguous.
     pub flat: Option<String>,
-    /// A global of the member's name; absent for all but a few of our own, and when it is taken.
+    /// A global with the name of the member. Only a few of airlock's own tools have one, unless the
+    /// name is taken.
     pub short: Option<String>,
-    /// The names of its arguments for a script that gives values instead of one object.
+    /// The order of the arguments, for a script that passes values instead of one object.
     pub order: &'static [&'static str],
-    /// Whether results are `{result: X}` and the script is given `X`.
+    /// Whether results are `{result: X}` and the script gets `X`.
     pub unwrap: bool,
 }
 
@@ -49,9 +50,9 @@ pub enum NameNote {
         wire_name: String,
         member: String,
     },
-    /// The flat name is not installed at all: none of the tools is more entitled to it.
+    /// Several tools or servers would have this flat name, so none of them gets it.
     FlatCollision { flat: String, tools: Vec<String> },
-    /// A server listed the same name twice; the first description counts.
+    /// The server listed the same name twice; the first description is used.
     Repeated { server: String, wire_name: String },
 }
 
@@ -68,7 +69,7 @@ impl fmt::Display for NameNote {
             Self::FlatCollision { flat, tools } => {
                 write!(
                     f,
-                    "`{flat}` is not installed, it could mean {}",
+                    "`{flat}` is not defined, because it could mean {}",
                     tools.join(" or ")
                 )
             }
@@ -152,7 +153,7 @@ fn renamed(server: &ServerStubs) -> Vec<NameNote> {
         .collect()
 }
 
-/// Takes away every global of a tool that two share, or that already means something.
+/// Removes every tool global that two tools share, or that already has a meaning.
 fn withdraw_ambiguous_flats(servers: &mut [ServerStubs]) -> Vec<NameNote> {
     let mut claims: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for server in servers.iter() {
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_has_a_member_and_a_flat_name() {
+    fn every_tool_has_member_and_flat_name() {
         let found = rows(&[describe("git-hub", "get-user"), describe("fs", "read")]);
         assert_eq!(
             found,
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_name_that_could_mean_two_tools_means_none() {
+    fn ambiguous_flat_name_is_dropped() {
         let tools = [
             describe("a", "b_c"),
             describe("a_b", "c"),
@@ -230,14 +231,14 @@ mod tests {
         assert_eq!(
             notes,
             [
-                "`a_b` is not installed, it could mean a.b or server a_b",
-                "`a_b_c` is not installed, it could mean a.b_c or a_b.c",
+                "`a_b` is not defined, because it could mean a.b or server a_b",
+                "`a_b_c` is not defined, because it could mean a.b_c or a_b.c",
             ]
         );
     }
 
     #[test]
-    fn a_short_name_gives_way_to_whatever_else_has_it() {
+    fn short_name_yields_to_others() {
         let mut read = describe("own", "read");
         read.shorthand.is_global = true;
         let short = |others: &[Description]| {
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_listing_changes_neither_names_nor_order() {
+    fn list_order_changes_neither_names_nor_order() {
         let names = ["get-user", "get_user", "get.user", "then", "class"];
         let tools: Vec<Description> = names.iter().map(|name| describe("s", name)).collect();
         let reversed: Vec<Description> = tools.iter().rev().cloned().collect();
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_listed_twice_is_used_once_and_reported() {
+    fn duplicate_tool_is_used_once_and_reported() {
         let table = StubTable::build(&[describe("s", "x"), describe("s", "x")]);
         assert_eq!(table.servers[0].tools.len(), 1);
         assert_eq!(

@@ -1,14 +1,12 @@
-//! Tool files: what somebody here says of one tool instead of, or besides, what
-//! its server says. The format is `tool_descriptions/format.schema.json`, from
-//! which [`format`] is generated.
+//! Tool files: the user's additions to, or replacements for, a server's description of one tool.
+//! The format is `tool_descriptions/format.schema.json`, from which [`crate::tool_file_format`] is
+//! generated.
 //!
-//! A file can change what is read and never what is accepted: the arguments, and
-//! an output schema where there is one, stay the server's to say.
+//! A file can change what models read, and never what calls are accepted. Only the server defines
+//! the arguments, and the output schema if it has one.
 
 pub mod check;
 mod file_name;
-#[rustfmt::skip]
-pub mod format;
 mod place;
 pub mod pull;
 
@@ -18,54 +16,56 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 pub use file_name::file_name;
-pub use format::ToolFile;
 
 use crate::canonical::{self, Digest};
 use crate::closest::closest;
 use crate::description::Description;
-use crate::later::Later;
+use crate::lazy_json::LazyJson;
+pub use crate::tool_file_format::ToolFile;
+use crate::tool_file_format::{Argument, Deprecation};
 use crate::validate::{Severity, Validator};
 use crate::{text, unwrap};
 
-/// The schema of the format, as it stands in the repository.
+/// The schema of the format, as stored in the repository.
 pub const FORMAT: &str = include_str!("../../tool_descriptions/format.schema.json");
-/// Faults of one file: for each, the file is gone through to find its line.
+/// Maximum number of errors reported for one file. Finding the line of each takes a pass over the
+/// file.
 const FAULTS_MAX: usize = 50;
-/// What findings call a whole file.
+/// The name of the whole file in paths.
 const ROOT: &str = "file";
 
-/// One thing that is wrong with a tool file, and where.
+/// An error in a tool file, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// 1-based.
+pub struct ToolFileFault {
+    /// Line number, from 1.
     pub line: usize,
     pub severity: Severity,
-    /// What, why and, when there is an obvious one, the correction.
+    /// What is wrong, why, and the correction if it is obvious.
     pub text: String,
 }
 
-/// A file that was read, with its text for the lines of later findings.
+/// A parsed file, with its text to find the lines of later errors.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Read {
+pub struct ReadToolFile {
     pub file: Arc<ToolFile>,
     pub value: Value,
     text: String,
 }
 
-/// Reads a file. `value` is what its `text` spells.
-pub fn read(text: &str, value: Value) -> Result<Read, Vec<Fault>> {
+/// Reads a file. `value` is the parsed `text`.
+pub fn read(text: &str, value: Value) -> Result<ReadToolFile, Vec<ToolFileFault>> {
     static FORMAT_CHECK: LazyLock<Option<Validator>> = LazyLock::new(|| {
         let schema: Value = serde_json::from_str(FORMAT).ok()?;
         Validator::compile(&schema).ok()
     });
-    let fault = |path: &str, why: String| Fault {
+    let fault = |path: &str, why: String| ToolFileFault {
         line: place::line_of(text, ROOT, path),
         severity: Severity::Error,
         text: why,
     };
     let findings = match &*FORMAT_CHECK {
         Some(format) => format.errors(ROOT, &value),
-        None => return Err(vec![fault(ROOT, "the format itself cannot be read".into())]),
+        None => return Err(vec![fault(ROOT, "the format's schema is invalid".into())]),
     };
     if !findings.is_empty() {
         let faults = findings.iter();
@@ -74,7 +74,7 @@ pub fn read(text: &str, value: Value) -> Result<Read, Vec<Fault>> {
             .collect());
     }
     match ToolFile::deserialize(&value) {
-        Ok(file) => Ok(Read {
+        Ok(file) => Ok(ReadToolFile {
             file: Arc::new(file),
             value,
             text: text.to_owned(),
@@ -83,16 +83,17 @@ pub fn read(text: &str, value: Value) -> Result<Read, Vec<Fault>> {
     }
 }
 
-impl Read {
-    pub(crate) fn fault(&self, severity: Severity, path: &str, text: String) -> Fault {
-        Fault {
+impl ReadToolFile {
+    pub(crate) fn fault(&self, severity: Severity, path: &str, text: String) -> ToolFileFault {
+        ToolFileFault {
             line: place::line_of(&self.text, ROOT, path),
             severity,
             text,
         }
     }
 
-    /// What the digest of a full description covers of a file: all that somebody reads.
+    /// Returns the part of a file that the digest of the full description covers: everything that
+    /// is shown.
     fn content(&self) -> Value {
         let mut content = self.value.clone();
         if let Some(members) = content.as_object_mut() {
@@ -103,10 +104,10 @@ impl Read {
 }
 
 impl Description {
-    /// The full description: the server's with what a file says of it, and what of the file
-    /// does not fit the server's.
+    /// Applies a file to the server's description. Also returns the parts of the file that do not
+    /// fit the server's description.
     #[must_use]
-    pub fn with_file(mut self, read: &Read) -> (Self, Vec<Fault>) {
+    pub fn with_file(mut self, read: &ReadToolFile) -> (Self, Vec<ToolFileFault>) {
         let mut faults = Vec::new();
         let file = &*read.file;
         if let Some(title) = &file.title {
@@ -147,15 +148,16 @@ impl Description {
         (self, faults)
     }
 
-    /// The schema that results are checked against. What was only seen is no promise.
+    /// Returns the schema that results are checked against. An observed schema is not checked.
     #[must_use]
-    pub fn checked_output(&self) -> Option<&Later> {
+    pub fn checked_output(&self) -> Option<&LazyJson> {
         self.output_schema
             .as_ref()
             .filter(|_| !self.output_is_observed)
     }
 
-    /// The schema of what the script is given, and the document that its references are about.
+    /// Returns the schema of the value that the script gets. Its references are relative to the
+    /// whole output schema.
     #[must_use]
     pub fn output_root(&self) -> Option<&Value> {
         let schema = self.output_schema.as_deref()?;
@@ -168,7 +170,7 @@ fn full_digest(upstream: Digest, content: &Value) -> Digest {
     canonical::digest(&json!({"upstream": upstream, "file": content}))
 }
 
-fn deprecation_text(deprecation: &format::Deprecation) -> String {
+fn deprecation_text(deprecation: &Deprecation) -> String {
     let parts = [
         deprecation.since.as_ref().map(|it| format!("since {it}")),
         deprecation.message.clone(),
@@ -179,21 +181,17 @@ fn deprecation_text(deprecation: &format::Deprecation) -> String {
         deprecation
             .removal
             .as_ref()
-            .map(|it| format!("{it} will not have it")),
+            .map(|it| format!("removed in {it}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Puts words beside what the server declares of an argument. Fails with a suggestion when it
-/// declares no such argument.
-fn describe_argument(
-    input: &mut Value,
-    name: &str,
-    argument: &format::Argument,
-) -> Result<(), String> {
+/// Adds text to an argument that the server declares. If the server declares no such argument,
+/// fails with a suggestion.
+fn describe_argument(input: &mut Value, name: &str, argument: &Argument) -> Result<(), String> {
     let properties = input.get_mut("properties").and_then(Value::as_object_mut);
     let Some(properties) = properties else {
-        return Err("; it declares none by name".into());
+        return Err("; the tool declares no named arguments".into());
     };
     let Some(property) = properties.get_mut(name) else {
         let near = closest(name, properties.keys().map(String::as_str));
@@ -213,8 +211,8 @@ fn describe_argument(
     Ok(())
 }
 
-/// A file in the one form in which files are written: indented by two, the members in the
-/// order of the format, a line feed at the end.
+/// Formats a file: indented by two spaces, the members in the order of the format, with a line feed
+/// at the end.
 #[must_use]
 pub fn formatted(value: &Value) -> String {
     let place = |key: &str| {

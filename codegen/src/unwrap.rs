@@ -1,14 +1,14 @@
-//! The `{result: X}` wrapper: many servers can only return objects and put any
-//! other value under the single key `result`. The script is given `X` itself.
+//! The `{result: X}` wrapper: many servers can only return objects, and put any other value under
+//! the single key `result`. The script gets `X` itself.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 const KEY: &str = "result";
-/// What one widespread server library writes beside the wrapper that it adds.
+/// The member that a widespread server library adds to the schema of a wrapper.
 const MARKER: &str = "x-fastmcp-wrap-result";
-/// Keywords beside which `properties` is not the whole story.
+/// Keywords that may add members which `properties` does not list.
 const OPENING: [&str; 8] = [
     "$ref",
     "$dynamicRef",
@@ -20,14 +20,13 @@ const OPENING: [&str; 8] = [
     "unevaluatedProperties",
 ];
 
-/// Whether a value of this schema is an object with the key `result` and, as far
-/// as the schema declares, nothing else.
+/// Whether a schema describes an object with the key `result` and no other declared key.
 #[must_use]
 pub fn is_wrapper(output_schema: &Value) -> bool {
     inner_schema(output_schema).is_some()
 }
 
-/// The schema of `X`. Its references are relative to the whole output schema.
+/// Returns the schema of `X`. Its references are relative to the whole output schema.
 #[must_use]
 pub fn inner_schema(output_schema: &Value) -> Option<&Value> {
     let schema = output_schema.as_object()?;
@@ -42,7 +41,7 @@ pub fn inner_schema(output_schema: &Value) -> Option<&Value> {
     (is_object && closed && (always_there || marked)).then_some(inner)
 }
 
-/// `X` out of a wrapped value; `None` when the value is not an object with `result`.
+/// Returns `X` from a wrapped value; `None` if the value is not an object with `result`.
 #[must_use]
 pub fn inner_value(value: Value) -> Option<Value> {
     match value {
@@ -51,7 +50,7 @@ pub fn inner_value(value: Value) -> Option<Value> {
     }
 }
 
-/// The same on JSON text, without building a value. The text of `X` is a part of `json`.
+/// Finds `X` in JSON text without building a value. The returned text is a part of `json`.
 #[must_use]
 pub fn inner_text(json: &[u8]) -> Option<&[u8]> {
     #[derive(Deserialize)]
@@ -74,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_wrapper_is_an_object_whose_only_declared_key_is_result() {
+    fn wrapper_is_object_with_only_result_key() {
         let check = |schema: Value, expected| assert_eq!(is_wrapper(&schema), expected, "{schema}");
         let properties = json!({"result": {"type": "string"}});
         check(
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_comes_out_of_its_wrapper() {
+    fn unwrap_returns_inner_value() {
         assert_eq!(inner_value(json!({"result": [1]})), Some(json!([1])));
         assert_eq!(inner_value(json!({"other": 1})), None);
         assert_eq!(inner_value(json!("text")), None);

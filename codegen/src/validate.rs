@@ -1,41 +1,40 @@
-//! Whether a value fits a schema, and if not, what to write instead.
+//! Checks whether a value fits a schema, and suggests corrections if it does not.
 //!
-//! Schemas come from servers: they are examined before they are compiled, nothing
-//! is fetched for them, and a check whose cost a schema could blow up is refused.
-//! `format` is an annotation here, as the current JSON Schema draft has it.
+//! Schemas come from servers, so they are examined before they are compiled. References to other
+//! documents are never fetched. A check is refused if the schema makes it too costly. `format` is
+//! only an annotation, as in the current JSON Schema draft.
 
 mod cost;
 mod explain;
 mod finding;
 mod guard;
-mod union;
 mod unknown;
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
 
-pub use cost::nodes;
 pub(crate) use explain::member_path;
 pub use finding::{Finding, Severity};
 pub use guard::BadSchema;
 
-/// Findings in one answer; the rest repeats what these say.
+/// Maximum number of findings in one result; further ones would repeat the first.
 const FINDINGS_MAX: usize = 20;
-/// Faults that are looked at for those findings.
+/// Maximum number of validator errors examined for these findings.
 const ERRORS_MAX: usize = 100;
-/// Values up to this many nodes are searched for every fault, larger ones for the first.
+/// Maximum number of nodes of a value that is searched for every error. In a larger value, only the
+/// first error is reported.
 const NODES_EXPLAINED_MAX: u64 = 50_000;
-/// What the faults of one search may take, each with the texts of two paths.
+/// Maximum memory for the errors of one search; each error contains the texts of two paths.
 const FAULTS_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const FAULT_BYTES: u64 = 256;
 
-/// A schema, compiled once and used for every value.
+/// A schema that is compiled once and used for many values.
 #[derive(Debug)]
 pub struct Validator {
     schema: Value,
     compiled: jsonschema::Validator,
     plan: cost::Plan,
-    /// Whether there is anything to doubt at all.
+    /// Whether an object of the schema allows keys that it does not mention.
     leaves_keys_unsaid: bool,
 }
 
@@ -53,11 +52,12 @@ impl Validator {
         })
     }
 
-    /// Everything that is wrong with `value`, which the messages call `root` (`args`, `result`),
-    /// and what is probably not meant. The value fits when no finding is an [`Severity::Error`].
+    /// Returns the errors of `value`, and keys that are probably mistakes. `root` is the name of
+    /// the value in messages (`args`, `result`). The value fits if no finding is a
+    /// [`Severity::Error`].
     #[must_use]
     pub fn check(&self, root: &str, value: &Value) -> Vec<Finding> {
-        if !self.plan.affords(value, cost::nodes(value)) {
+        if !self.plan.affords(value, nodes(value)) {
             return vec![Finding::too_costly(root)];
         }
         let mut findings = self.errors(root, value);
@@ -66,11 +66,11 @@ impl Validator {
         findings
     }
 
-    /// Only what makes the schema refuse `value`. A value that fits costs little here:
-    /// the search for what is probably not meant takes tens of times as long.
+    /// Returns only the errors. This is cheap for a value that fits: the search for probable
+    /// mistakes takes tens of times as long.
     #[must_use]
     pub fn errors(&self, root: &str, value: &Value) -> Vec<Finding> {
-        let nodes = cost::nodes(value);
+        let nodes = nodes(value);
         if !self.plan.affords(value, nodes) {
             return vec![Finding::too_costly(root)];
         }
@@ -100,26 +100,25 @@ impl Validator {
         findings
     }
 
-    /// Only what the schema lets pass and is probably not meant: keys that it neither names
-    /// nor forbids.
+    /// Returns only the probable mistakes: keys that the schema neither names nor forbids.
     #[must_use]
     pub fn doubts(&self, root: &str, value: &Value) -> Vec<Finding> {
-        if self.leaves_keys_unsaid && self.plan.affords(value, cost::nodes(value)) {
+        if self.leaves_keys_unsaid && self.plan.affords(value, nodes(value)) {
             unknown::warn(&self.schema, root, value)
         } else {
             Vec::new()
         }
     }
 
-    /// Whether `value` fits. Cheaper than [`Self::errors`] when nobody reads the findings.
+    /// Whether `value` fits. Cheaper than [`Self::errors`] if no findings are needed.
     #[must_use]
     pub fn accepts(&self, value: &Value) -> bool {
-        self.plan.affords(value, cost::nodes(value)) && self.compiled.is_valid(value)
+        self.plan.affords(value, nodes(value)) && self.compiled.is_valid(value)
     }
 }
 
-/// Schemas without `$schema` are read as the current draft, and as an older one
-/// when only that makes sense of them (`items: [...]`, `exclusiveMinimum: true`).
+/// Compiles a schema. Without `$schema` it is read as the current draft, or as an older draft if
+/// only that one supports its spelling (`items: [...]`, `exclusiveMinimum: true`).
 fn compile(schema: &Value) -> Result<jsonschema::Validator, BadSchema> {
     let declared = schema.get("$schema").is_some();
     let drafts: &[Option<Draft>] = if declared {
@@ -150,7 +149,7 @@ fn compile_as(schema: &Value, draft: Option<Draft>) -> Result<jsonschema::Valida
         .dfa_size_limit(REGEX_BYTES_MAX);
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the one place that compiles schemas"
+        reason = "only this function compiles schemas"
     )]
     let options = jsonschema::options()
         .offline()
@@ -164,6 +163,21 @@ fn compile_as(schema: &Value, draft: Option<Draft>) -> Result<jsonschema::Valida
         path: error.instance_path().to_string(),
         why: crate::text::clip(&crate::text::neutralise(&error.to_string()), 200),
     })
+}
+
+/// Returns the number of JSON values in `value`.
+pub fn nodes(value: &Value) -> u64 {
+    let mut count = 0;
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        count += 1;
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    count
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Whatever a server sends as a tool: nothing panics, nothing hangs, and what
-//! comes out keeps its promises.
+//! Tests with arbitrary tools: nothing panics or hangs, and the output keeps its guarantees.
 
 use codegen::declare::{Level, declare};
 use codegen::description::Description;
@@ -87,7 +86,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![3 => proptest::sample::select(&KEYWORDS[..]).prop_map(str::to_owned), 1 => word()]
 }
 
-/// JSON that looks like a schema often enough to reach every corner.
+/// Generates JSON that is similar enough to a schema to reach every branch.
 fn schema_like() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         4 => word().prop_map(Value::from),
@@ -134,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_tools_render_without_hidden_characters_and_always_the_same(tools in proptest::collection::vec(tool(), 1..4)) {
+    fn arbitrary_tools_render_deterministically_without_hidden_characters(tools in proptest::collection::vec(tool(), 1..4)) {
         let parsed: Vec<Description> =
             tools.iter().filter_map(|tool| Description::parse("s", tool).ok()).collect();
         let table = StubTable::build(&parsed);
@@ -146,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn any_schema_is_compiled_or_refused_and_any_value_is_judged(schema in schema_like(), value in schema_like()) {
+    fn arbitrary_schema_compiles_or_is_refused(schema in schema_like(), value in schema_like()) {
         if let Ok(validator) = Validator::compile(&schema) {
             let findings = validator.check("args", &value);
             let fits = findings.iter().all(|it| it.severity == codegen::validate::Severity::Warning);

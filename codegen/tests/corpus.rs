@@ -1,12 +1,13 @@
-//! Whole descriptions, our own and those of real servers (when the folder that
-//! holds them is named by `AIRLOCK_CORPUS`): everything renders, always to the
-//! same bytes, no text is lost, and the order of the listing changes nothing.
+//! Tests whole descriptions: the fixtures, and those of real servers if `AIRLOCK_CORPUS` names
+//! their folder. All of them can be rendered, always to the same bytes, no text is lost, and the
+//! order of the list has no effect.
 #![expect(clippy::disallowed_methods, reason = "the corpus is a folder of files")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot read its input has failed"
 )]
 
+#[path = "shared/tools.rs"]
 mod tools;
 
 use codegen::declare::{Level, declare};
@@ -19,7 +20,7 @@ use tools::{all, corpus};
 const LEVELS: [Level; 4] = [Level::Names, Level::Lines, Level::Signatures, Level::Full];
 
 #[test]
-fn every_tool_renders_at_every_level_twice_the_same() {
+fn corpus_tools_render_deterministically_at_every_level() {
     for set in all() {
         let tools = set.descriptions;
         let table = StubTable::build(&tools);
@@ -32,7 +33,7 @@ fn every_tool_renders_at_every_level_twice_the_same() {
 }
 
 #[test]
-fn the_order_of_the_listing_changes_no_name_and_no_text() {
+fn corpus_names_and_text_do_not_depend_on_order() {
     for set in all() {
         let tools = set.descriptions;
         let mut shuffled = tools.clone();
@@ -48,7 +49,7 @@ fn the_order_of_the_listing_changes_no_name_and_no_text() {
 }
 
 #[test]
-fn every_sentence_of_a_description_stands_in_the_full_text() {
+fn corpus_full_text_contains_every_description_sentence() {
     for set in all() {
         let tools = set.descriptions;
         let table = StubTable::build(&tools);
@@ -79,8 +80,8 @@ fn every_sentence_of_a_description_stands_in_the_full_text() {
     }
 }
 
-/// Every `description` of a schema, of those inside it and of those that it refers
-/// to, with the name of the property that it is about.
+/// Collects every `description` of a schema, of the schemas inside it and of those that it refers
+/// to, each with the name of the property that it describes.
 struct Prose<'a> {
     root: &'a Value,
     found: Vec<(&'a str, &'a str)>,
@@ -141,7 +142,7 @@ fn letters(text: &str) -> String {
 }
 
 #[test]
-fn every_schema_compiles_unless_it_refers_outside() {
+fn corpus_schemas_compile_unless_external() {
     for tool in corpus()
         .into_iter()
         .flatten()

@@ -1,22 +1,25 @@
-//! A shape admits a value exactly when the schema accepts it, wherever a shape can
-//! say it. The exceptions are named here: `oneOf` may match twice, `uniqueItems`,
-//! patterns and formats are facts, a pattern over keys leaves the named ones alone,
-//! and what is degraded is checked, not shown.
+//! Tests that a shape accepts a value exactly when the schema does, as far as shapes can express
+//! the schema. The exceptions: `oneOf` may match twice; `uniqueItems`, patterns and formats are
+//! facts; a pattern for keys does not affect the named ones; degraded parts are checked at each
+//! call but not part of the type.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot build its input has failed"
 )]
 
+#[path = "shared/schemas.rs"]
 mod schemas;
 
 use codegen::description::Description;
-use codegen::shape::{Bound, Degraded, Facts, Kind, Object, Range, Rest, Shape, ToolShape, Tuple};
+use codegen::shape::{
+    Bound, Degraded, ExtraKeys, Facts, Kind, Object, Range, Shape, ToolShape, Tuple,
+};
 use codegen::validate::Validator;
 use proptest::prelude::*;
 use schemas::{schema, value};
 use serde_json::{Map, Value, json};
 
-/// Whether a value is of a shape, its countable facts included.
+/// Whether a value fits a shape, including its countable facts.
 fn admits(shape: &Shape, tool: &ToolShape, value: &Value) -> bool {
     let of_kind = match &shape.kind {
         Kind::Any => true,
@@ -72,9 +75,9 @@ fn admits_members(object: &Object, tool: &ToolShape, members: &Map<String, Value
     let mut others = members.iter().filter(|(key, _)| !is_named(key));
     named
         && others.all(|(key, member)| match &object.rest {
-            Rest::Unsaid => true,
-            Rest::Forbidden => false,
-            Rest::Allowed(rules) => {
+            ExtraKeys::Unsaid => true,
+            ExtraKeys::Forbidden => false,
+            ExtraKeys::Allowed(rules) => {
                 let prefixed = |pattern: &str| key.starts_with(pattern.trim_start_matches('^'));
                 let (by_pattern, other): (Vec<_>, Vec<_>) =
                     rules.iter().partition(|it| it.pattern.is_some());
@@ -121,7 +124,7 @@ fn within(range: Range, count: u64) -> bool {
     range.min.is_none_or(|it| it <= count) && range.max.is_none_or(|it| count <= it)
 }
 
-/// The shape says it; only its text as a type cannot.
+/// Whether only the note of the shape expresses this, and not its type.
 fn only_in_text(degraded: &Degraded) -> bool {
     degraded.reason.starts_with("limits its other keys")
 }
@@ -130,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_shape_admits_what_the_schema_accepts_and_nothing_else(
+    fn shape_accepts_exactly_what_schema_accepts(
         inner in schema(), def in schema(), value in value(),
     ) {
         let input = json!({
@@ -138,7 +141,7 @@ proptest! {
             "$defs": {"d": {"type": "object", "properties": {"a": def, "b": {"type": "boolean"}}}},
         });
         let tool = json!({"name": "t", "inputSchema": input});
-        let shape = codegen::shape::of(&Description::parse("s", &tool).unwrap());
+        let shape = codegen::shape::tool_shape(&Description::parse("s", &tool).unwrap());
         if let (Ok(validator), true) = (Validator::compile(&input), shape.degraded.iter().all(only_in_text)) {
             let args = json!({"v": value});
             prop_assert_eq!(admits(&shape.input, &shape, &args), validator.accepts(&args), "{:#?}", shape);

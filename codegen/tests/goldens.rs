@@ -1,6 +1,6 @@
-//! `goldens/NAME.json` holds tools; `NAME.d.ts` beside it is their full text and
-//! `NAME.txt` the shorter levels and what is degraded. With `AIRLOCK_BLESS=1` the
-//! texts are rewritten instead of compared.
+//! `goldens/NAME.json` contains tools. `NAME.d.ts` next to it contains their full text, and
+//! `NAME.txt` the shorter levels and what is degraded. With `AIRLOCK_BLESS=1` the texts are
+//! rewritten instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
 #![expect(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use codegen::stub::StubTable;
 use serde_json::Value;
 
 #[test]
-fn every_golden_is_what_its_tools_give() {
+fn goldens_match() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
     let inputs: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
@@ -54,7 +54,7 @@ fn render(input: &Path) -> (String, String) {
         for tool in listed.as_array().unwrap() {
             match Description::parse(server, tool) {
                 Ok(description) => descriptions.push(description),
-                Err(bad) => brief.push_str(&format!("left out: {bad}\n")),
+                Err(bad) => brief.push_str(&format!("skipped: {bad}\n")),
             }
         }
     }

@@ -1,7 +1,6 @@
-//! `messages/NAME.json` holds a schema, some modelled on those of real servers, and
-//! arguments that do not fit it;
-//! `NAME.txt` beside it is what their sender is told. With `AIRLOCK_BLESS=1` the
-//! texts are rewritten instead of compared.
+//! `messages/NAME.json` contains a schema, some of them modelled on those of real servers, and
+//! arguments that do not fit the schema. `NAME.txt` next to it contains the messages to the sender
+//! of those arguments. With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +14,7 @@ use codegen::validate::{Severity, Validator};
 use serde_json::Value;
 
 #[test]
-fn every_wrong_argument_is_told_what_to_write_instead() {
+fn wrong_arguments_match_message_goldens() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages");
     let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
     let mut count = 0;

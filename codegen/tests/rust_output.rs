@@ -1,12 +1,13 @@
-//! The Rust output compiles: of our fixtures, and of the corpus when
-//! `AIRLOCK_CORPUS` names one. It is compiled against the `serde` that this very
-//! build has made, so that nothing is fetched and nothing else is built.
+//! Tests that the Rust output compiles: for the fixtures, and for the corpus if `AIRLOCK_CORPUS`
+//! names one. The output is compiled with the `serde` that this build has compiled, so nothing is
+//! fetched and nothing else is built.
 #![expect(clippy::disallowed_methods, reason = "a compiler reads files")]
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot prepare its input has failed"
 )]
 
+#[path = "shared/tools.rs"]
 mod tools;
 
 use std::fs;
@@ -18,19 +19,19 @@ use std::time::SystemTime;
 use codegen::rust;
 use tools::Tools;
 
-/// A build of each crate, by name.
+/// The compiled library of each crate, by name.
 type Crates = Vec<(&'static str, PathBuf)>;
 
-/// What the output says it needs.
+/// The crates that the output needs.
 const CRATES: [&str; 2] = ["serde", "serde_json"];
 
-/// Where cargo puts what this test was linked from.
+/// Returns the folder with the compiled dependencies of this test.
 fn built() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().unwrap().to_owned()
 }
 
-/// Every build of a crate that is there, the newest first.
+/// Returns all existing builds of a crate, newest first.
 fn builds_of(name: &str) -> Vec<PathBuf> {
     let begin = format!("lib{name}-");
     let entries = fs::read_dir(built()).unwrap().map(|it| it.unwrap().path());
@@ -49,8 +50,8 @@ fn builds_of(name: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// One build of each crate that fit each other; `None` after a line that says why. Looked for
-/// once: the tests share a folder.
+/// Returns one build of each crate, such that the builds fit together, or `None` after printing the
+/// reason. The result is cached, because the tests share a folder.
 fn fitting() -> Option<&'static Crates> {
     static FITTING: OnceLock<Option<Crates>> = OnceLock::new();
     FITTING.get_or_init(find_fitting).as_ref()
@@ -60,7 +61,7 @@ fn find_fitting() -> Option<Crates> {
     let [serde, serde_json] = CRATES.map(builds_of);
     let probe = "pub fn probe(v: serde_json::Value) -> impl serde::Serialize { v }\n\
                  #[derive(serde::Serialize, serde::Deserialize)] pub struct Probe;\n";
-    let mut why = "no build of serde is there".to_owned();
+    let mut why = "no build of serde exists".to_owned();
     for first in &serde {
         for second in &serde_json {
             let pair = vec![(CRATES[0], first.clone()), (CRATES[1], second.clone())];
@@ -91,7 +92,7 @@ fn compile(name: &str, text: &str, crates: &[(&str, PathBuf)]) -> std::io::Resul
             "--emit",
             "metadata",
         ])
-        // A host has lints of its own, and this text is not its.
+        // Another project has its own lints, which this text does not follow.
         .args(["--deny", "warnings", "--crate-name", name])
         .arg("--out-dir")
         .arg(&folder)
@@ -130,12 +131,12 @@ fn check(prefix: &str, sets: &[Tools]) {
 }
 
 #[test]
-fn the_rust_output_of_our_fixtures_compiles() {
+fn rust_output_of_fixtures_compiles() {
     check("fixtures", &tools::fixtures());
 }
 
 #[test]
-fn the_rust_output_of_the_corpus_compiles() {
+fn rust_output_of_corpus_compiles() {
     if let Some(sets) = tools::corpus() {
         check("corpus", &sets);
     }

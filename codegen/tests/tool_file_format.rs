@@ -1,5 +1,5 @@
-//! The Rust types of tool files are what the format's schema makes of them. With
-//! `AIRLOCK_BLESS=1` they are rewritten instead of compared.
+//! Tests that the Rust types of tool files match the format's schema. With `AIRLOCK_BLESS=1` the
+//! types are rewritten instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
 
 use std::fs;
@@ -16,10 +16,10 @@ const HEADER: &str = "\
 ";
 
 #[test]
-fn the_types_of_tool_files_are_those_of_the_schema() {
+fn tool_file_types_match_schema() {
     let schema: Value = serde_json::from_str(tool_file::FORMAT).unwrap();
     let types = rust::of_schema("ToolFile", &schema).unwrap();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tool_file/format.rs");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tool_file_format.rs");
     let text = format!("{HEADER}{types}");
     if std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1") {
         fs::write(&golden, text).unwrap();

@@ -1,8 +1,8 @@
-//! Makes the sources of one crate of the engine: what its registry carries, with the
-//! corrections that concern it. What stands in [`CORRECTIONS`] are patches of the engine's own
-//! repository, so that each can be proposed there as it is. A patch fits where the text that it
-//! takes away, with the lines around it, stands exactly once; where it stands in the file does
-//! not matter. One that does not fit ends the build.
+//! Generates the sources of one crate of the engine: the sources of the registry, with the
+//! corrections for this crate. The files in [`CORRECTIONS`] are patches for the engine's own
+//! repository, so that each can be proposed there unchanged. A patch applies if the text that it
+//! removes, with its context lines, occurs exactly once in the file, at any position. If a patch
+//! does not apply, the build fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -10,14 +10,14 @@ use std::{env, fs, io};
 
 const CORRECTIONS: &str = "../corrections";
 
-/// What a patch may change: these folders of the engine's repository are crates here.
+/// Folders that a patch may change. Each folder of the engine's repository is a crate here.
 const CORRECTED: [&str; 3] = ["core/ast/src/", "core/engine/src/", "core/parser/src/"];
 
-/// The guests' workspace, whose lock file says which sources are taken.
+/// The guests' workspace, whose lock file determines the version of the sources.
 const WORKSPACE: &str = "../../Cargo.toml";
 
-/// Nothing is built for this platform. The registry's crate is a dependency there alone, so that
-/// it is locked and fetched like every other, and never compiled.
+/// A platform that is never built for. The registry's crate is a dependency for this platform only,
+/// so that cargo locks and fetches the crate, and never compiles it.
 const NOWHERE: &str = "x86_64-unknown-none";
 
 fn main() -> ExitCode {
@@ -36,12 +36,12 @@ fn correct() -> Result<(), String> {
     for source in ["../correct.rs", CORRECTIONS, "../../Cargo.lock"] {
         println!("cargo::rerun-if-changed={source}");
     }
-    // The folder below `core` in the engine's repository, and the crate that comes from it.
+    // The name of a folder below `core` in the engine's repository, and of the crate made from it.
     let here = PathBuf::from(variable("CARGO_MANIFEST_DIR")?);
     let folder = here
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
-        .ok_or("this crate lies in no folder")?;
+        .ok_or("this crate has no folder")?;
     let sources = sources(&here, &format!("boa_{folder}"))?;
     let out = PathBuf::from(variable("OUT_DIR")?).join("src");
     if out.exists() {
@@ -54,13 +54,13 @@ fn correct() -> Result<(), String> {
         for hunk in hunks(&text) {
             if !CORRECTED.iter().any(|of| hunk.file.starts_with(of)) {
                 let (patch, file) = (patch.display(), hunk.file);
-                return Err(format!("{patch}: {file} is of no crate that is corrected"));
+                return Err(format!("{patch}: {file} is not in a corrected crate"));
             }
             if let Some(file) = hunk.file.strip_prefix(&prefix) {
                 apply(&hunk, &out.join(file)).map_err(|why| {
                     format!(
-                        "{}: {} of {}: {why}; make the patch anew for this version of the engine, \
-                         or take it out if the engine has what it does",
+                        "{}: {} of {}: {why}; update the patch for this version of the engine, \
+                         or remove it if the engine contains the change",
                         patch.display(),
                         hunk.place,
                         hunk.file,
@@ -72,10 +72,10 @@ fn correct() -> Result<(), String> {
     includable(&out.join("lib.rs"))
 }
 
-/// A piece of a file, as it is and as it should be.
+/// A changed part of a file, before and after.
 struct Hunk<'a> {
     file: &'a str,
-    /// Where the patch says that it is.
+    /// The position according to the patch.
     place: &'a str,
     wrong: String,
     right: String,
@@ -88,7 +88,7 @@ fn hunks(patch: &str) -> Vec<Hunk<'_>> {
         if let Some(name) = line.strip_prefix("+++ b/") {
             file = name;
         } else if line.starts_with("--- a/") || line.starts_with("diff ") || file.is_empty() {
-            // What stands before the first file says what the patch is about.
+            // The text before the first file describes the patch.
         } else if line.starts_with("@@ ") {
             let (wrong, right) = (String::new(), String::new());
             hunks.push(Hunk {
@@ -114,13 +114,13 @@ fn apply(hunk: &Hunk<'_>, file: &Path) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|why| at(file, &why))?;
     let times = text.matches(&hunk.wrong).count();
     if times != 1 {
-        return Err(format!("what it changes stands there {times} times"));
+        return Err(format!("the text to change occurs {times} times"));
     }
     let text = text.replacen(&hunk.wrong, &hunk.right, 1);
     fs::write(file, text).map_err(|why| at(file, &why))
 }
 
-/// What is included may have no attributes of a crate at its beginning.
+/// Removes the crate attributes at the beginning, which an included file must not have.
 fn includable(root: &Path) -> Result<(), String> {
     let text = fs::read_to_string(root).map_err(|why| at(root, &why))?;
     let mut kept = String::new();
@@ -137,7 +137,7 @@ fn includable(root: &Path) -> Result<(), String> {
     fs::write(root, kept).map_err(|why| at(root, &why))
 }
 
-/// The patches by their numbers.
+/// Returns the patches in the order of their numbers.
 fn patches(here: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = here.join(CORRECTIONS);
     let mut patches = entries(&folder).map_err(|why| at(&folder, &why))?;
@@ -169,8 +169,7 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .collect()
 }
 
-/// Where cargo has put the sources of the registry's crate, which it fetches when they are
-/// missing.
+/// Returns the folder with the sources of the registry's crate; cargo fetches them if necessary.
 fn sources(here: &Path, name: &str) -> Result<PathBuf, String> {
     let output = Command::new(variable("CARGO")?)
         .args(["metadata", "--format-version", "1", "--locked"])
@@ -193,7 +192,7 @@ fn sources(here: &Path, name: &str) -> Result<PathBuf, String> {
         })
 }
 
-/// Whether a crate's manifest lies in a folder that is named after the crate and its version.
+/// Whether a manifest's folder is named after the crate and a version.
 fn is_of(manifest: &Path, name: &str) -> bool {
     let folder = manifest.parent().and_then(Path::file_name);
     let version = folder

@@ -1,6 +1,5 @@
-//! Builds the guests and presses each into its image, in a nested cargo with a
-//! target folder of its own, so that debug and release builds of the broker
-//! share one image.
+//! Builds the guests and turns each into its image. The nested cargo has its own target folder, so
+//! that debug and release builds of the broker share one image.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -10,18 +9,18 @@ use std::{env, fs, io};
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
-/// Overrides where the nested build puts its files.
+/// Overrides the target folder of the nested build.
 const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 
-/// Stands beside an image that is complete.
-const PRESSED: &str = "pressed";
+/// Name of the file that marks a complete image.
+const BUILT: &str = "built";
 
 /// A guest whose image is built here.
 struct Guest {
     /// The name of the image.
     name: &'static str,
     package: &'static str,
-    /// What the image depends on besides [`COMMON_SOURCES`], from this crate's folder.
+    /// The sources of the image besides [`COMMON_SOURCES`], relative to this crate's folder.
     sources: &'static [&'static str],
 }
 
@@ -33,7 +32,7 @@ const GUESTS: [Guest; 2] = [
             "../boa/Cargo.toml",
             "../boa/src",
             "../engine",
-            "../factory/runs",
+            "../image-builder/runs",
             "../prelude",
         ],
     },
@@ -51,22 +50,22 @@ const GUESTS: [Guest; 2] = [
     },
 ];
 
-/// What each image depends on.
+/// Sources that every image depends on.
 const COMMON_SOURCES: [&str; 11] = [
     "../.cargo/config.toml",
     "../Cargo.lock",
     "../Cargo.toml",
-    "../cage/Cargo.toml",
-    "../cage/src",
+    "../wasmtime-config/Cargo.toml",
+    "../wasmtime-config/src",
     "../common/Cargo.toml",
     "../common/src",
-    "../factory/Cargo.toml",
-    "../factory/src",
+    "../image-builder/Cargo.toml",
+    "../image-builder/src",
     "../protocol/Cargo.toml",
     "../protocol/src",
 ];
 
-/// The outer workspace's manifest, and the only lines of it that reach the image.
+/// The outer workspace's manifest, and the only lines in it that affect the image.
 const OUTER_MANIFEST: &str = "../../Cargo.toml";
 const OUTER_LINES: [&str; 2] = ["edition =", "wasmtime ="];
 
@@ -98,22 +97,22 @@ fn build() -> Result<(), String> {
     };
     have_wasm_target()?;
 
-    // Whoever builds with several cargos at once waits here, and finds the work done.
+    // If several cargos run at once, they wait here; all but the first find the images complete.
     fs::create_dir_all(&target_dir).map_err(|why| format!("{}: {why}", target_dir.display()))?;
     let lock = fs::File::create(target_dir.join("image.lock")).map_err(|why| why.to_string())?;
     lock.lock().map_err(|why| why.to_string())?;
 
     let host = variable("TARGET")?;
     for guest in &GUESTS {
-        // The same sources and compiler make the same image, wherever they lie: going back to
-        // sources that were pressed before builds nothing.
+        // The same sources and compiler give the same image in any folder, so a return to earlier
+        // sources builds nothing.
         let images = target_dir
             .join("images")
             .join(&host)
             .join(stamp(&here, guest)?);
-        if !images.join(PRESSED).exists() {
+        if !images.join(BUILT).exists() {
             build_image(guest, &workspace, &target_dir, &host, &images)?;
-            fs::write(images.join(PRESSED), "").map_err(|why| why.to_string())?;
+            fs::write(images.join(BUILT), "").map_err(|why| why.to_string())?;
         }
         let Guest { name, .. } = guest;
         for file in [format!("{name}.cwasm"), format!("{name}.sha256")] {
@@ -149,7 +148,8 @@ fn build_image(
         WASM_TARGET,
     ]);
     building.arg("--config").arg(without_places(target_dir));
-    // The shadow stack lies below everything else: overflowing it traps. Its size is the cage's.
+    // The shadow stack is placed before all other data, so its overflow is a trap. wasmtime-config
+    // defines its size.
     building.args([
         "--",
         "-C",
@@ -157,37 +157,38 @@ fn build_image(
         "-C",
         "link-arg=--stack-first",
     ]);
-    let mut factory = nested_cargo(workspace, target_dir)?;
-    factory.args([
+    let mut builder = nested_cargo(workspace, target_dir)?;
+    builder.args([
         "build",
         "--locked",
         "--package",
-        "guest-factory",
+        "guest-image-builder",
         "--release",
     ]);
-    // The guest's last step is one long link on one core; the factory has the others.
-    let (guest, factory) = std::thread::scope(|scope| {
+    // The last step of the guest's build is one long link on one core; the image builder is built
+    // on the other cores meanwhile.
+    let (guest, builder) = std::thread::scope(|scope| {
         let guest = scope.spawn(|| run(building, "building the guest"));
-        let factory = run(factory, "building the factory");
-        (guest.join(), factory)
+        let builder = run(builder, "building the image builder");
+        (guest.join(), builder)
     });
     guest.unwrap_or_else(|_| Err("building the guest: its thread panicked".to_owned()))?;
-    factory?;
+    builder?;
 
     let wasm = target_dir
         .join(WASM_TARGET)
         .join(format!("guest/guest_{name}.wasm"));
-    let factory = target_dir
+    let builder = target_dir
         .join("release")
-        .join(format!("guest-factory{}", env::consts::EXE_SUFFIX));
+        .join(format!("guest-image-builder{}", env::consts::EXE_SUFFIX));
     fs::create_dir_all(images).map_err(|why| why.to_string())?;
-    let mut press = Command::new(factory);
-    press.arg(wasm).arg(host).arg(images).arg(name);
-    run(press, "pressing the guest into an image")
+    let mut image = Command::new(builder);
+    image.arg(wasm).arg(host).arg(images).arg(name);
+    run(image, "building the image")
 }
 
-/// What keeps the paths of this machine out of the image: the sources of the engine, as they are
-/// built, lie in the target folder.
+/// Returns flags that keep this machine's paths out of the image, because the engine's generated
+/// sources are in the target folder.
 fn without_places(target_dir: &Path) -> String {
     let cargo_home = env::var_os("CARGO_HOME")
         .map(PathBuf::from)
@@ -207,7 +208,7 @@ fn without_places(target_dir: &Path) -> String {
     format!("target.{WASM_TARGET}.rustflags = [{flags}]")
 }
 
-/// One number over everything that the image depends on, the compiler included.
+/// Returns a hash of everything that the image depends on, including the compiler.
 fn stamp(here: &Path, guest: &Guest) -> Result<String, String> {
     let mut hasher = DefaultHasher::new();
     let compiler = Command::new(variable("RUSTC")?)
@@ -257,7 +258,8 @@ fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|why| format!("{name}: {why}"))
 }
 
-/// The target folder of the outer build: the ancestor that cargo marked as its own.
+/// Returns the target folder of the outer build: the closest parent folder that cargo marked as
+/// one.
 fn target_root(out: &Path) -> Result<PathBuf, String> {
     out.ancestors()
         .find(|dir| dir.join("CACHEDIR.TAG").exists())
@@ -266,7 +268,8 @@ fn target_root(out: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("no target folder above {}", out.display()))
 }
 
-/// Cargo for the guests' workspace, without what the outer cargo told this script.
+/// Returns cargo for the guests' workspace, without the environment variables that the outer cargo
+/// set for this script.
 fn nested_cargo(workspace: &Path, target_dir: &Path) -> Result<Command, String> {
     let mut command = Command::new(variable("CARGO")?);
     command
@@ -323,7 +326,7 @@ fn run(mut command: Command, doing: &str) -> Result<(), String> {
     ))
 }
 
-/// The guest is Wasm: its target is fetched when the toolchain does not have it.
+/// Installs the Wasm target if the toolchain lacks it.
 fn have_wasm_target() -> Result<(), String> {
     let found = Command::new(variable("RUSTC")?)
         .args(["--print", "target-libdir", "--target", WASM_TARGET])

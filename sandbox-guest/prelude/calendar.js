@@ -1,5 +1,6 @@
-// `Intl.DateTimeFormat`, and dates as texts, as en-US writes them. The time zone of
-// a run is UTC; offsets are there too, and named zones where `Temporal` knows them.
+// `Intl.DateTimeFormat`, and the conversion of dates to text, for en-US. The time zone of a run is
+// UTC.
+// Offsets are supported, and named zones if `Temporal` knows them.
 (function (native) {
   const { TypeError, RangeError, Date, Array, String } = globalThis;
   const { LOCALE, canonicalAll, optionsOf, word, count, flag, offer, method, textOf, ofLength } = native.intl;
@@ -109,8 +110,8 @@
     for (let at = 0; at < names.length; at += 1) if (names[at] in fields) return true;
     return false;
   };
-  // `needed` and `added` are `date`, `time` or both, as `any` and `all`: what must be asked
-  // for, and what is shown when it is not.
+  // `needed` and `added` are `date`, `time` or both (`any`, `all`): the fields of which the script
+  // must request at least one, and the fields that are shown if it requests none.
   const resolve = (options, needed, added) => {
     const asked = optionsOf(options);
     const hour12 = flag(asked, "hour12");
@@ -131,8 +132,8 @@
     let shown = fields;
     if (dateStyle !== undefined || timeStyle !== undefined) {
       for (const name in fields) throw new TypeError(`the option ${name} does not go with dateStyle or timeStyle`);
-      if (needed === "date" && timeStyle !== undefined) throw new TypeError("timeStyle is not for toLocaleDateString");
-      if (needed === "time" && dateStyle !== undefined) throw new TypeError("dateStyle is not for toLocaleTimeString");
+      if (needed === "date" && timeStyle !== undefined) throw new TypeError("toLocaleDateString takes no timeStyle");
+      if (needed === "time" && dateStyle !== undefined) throw new TypeError("toLocaleTimeString takes no dateStyle");
       shown = { __proto__: null, ...DATE_STYLES[dateStyle], ...TIME_STYLES[timeStyle] };
     } else {
       const asksDate = hasAny(fields, DATE_FIELDS);
@@ -241,7 +242,7 @@
     return parts;
   };
 
-  // The width that a field has in the end.
+  // Returns the width with which a field is shown.
   const widthShown = (name, shown, hourCycle) => {
     if (name === "hour" && hourCycle > "h20") return "2-digit";
     if (name !== "minute" && name !== "second") return shown[name];
@@ -252,7 +253,7 @@
   const LATEST = 8.64e15;
   const timeOf = (date) => {
     const time = date === undefined ? now() : +date;
-    if (!(abs(time) <= LATEST)) throw new RangeError("the date is not a valid one");
+    if (!(abs(time) <= LATEST)) throw new RangeError("invalid date");
     return time < 0 ? -floor(-time) : floor(time);
   };
   class DateTimeFormat {

@@ -1,7 +1,8 @@
-// `console`: every method ends in `print(level, ...values)`.
+// `console`: every method calls `print(level, ...values)`.
 (function ({ print, inspect }) {
-  // Lists are handed on as they are: spreading one asks it for an iterator, which a script may
-  // have replaced.
+  // Lists are passed on unchanged: spreading a list would call its iterator, which a script may
+  // have
+  // replaced.
   const { apply } = Reflect;
   const put = (level, values, first = []) => {
     const all = [level];

@@ -1,12 +1,12 @@
-// `ToolError`, and the shape of an error's `stack`.
+// `ToolError`, and the format of an error's `stack`.
 (function (native) {
   const { defineProperty } = Object;
   const { Error, TypeError } = globalThis;
   const ErrorPrototype = Error.prototype;
   const stackOf = native.stack;
 
-  // What a call is rejected with. The guest makes these itself, with every field
-  // the object's own; a script may make some too, say for its tests.
+  // The error with which a call is rejected. The guest creates it natively, with all fields as own
+  // properties. A script may create one too, for example in its tests.
   class ToolError extends Error {
     constructor(message, fields) {
       super(message);
@@ -30,7 +30,7 @@
     configurable: true,
   });
 
-  // The conventional text: what it is, then where, in the script's own lines.
+  // The conventional format: the headline, then the frames with the lines of the script.
   const setter = Object.getOwnPropertyDescriptor(ErrorPrototype, "stack").set;
   const toString = ErrorPrototype.toString;
   const apply = Reflect.apply;
@@ -46,7 +46,7 @@
     configurable: true,
   });
   defineProperty(Error, "captureStackTrace", {
-    // Where it was called: the second argument, from which on frames are left out, is not asked for.
+    // The frames of the call. The second argument, a function whose frames are omitted, is ignored.
     value: function captureStackTrace(object) {
       if (object === null || (typeof object !== "object" && typeof object !== "function")) {
         throw new TypeError("captureStackTrace needs an object to write the stack to");

@@ -1,5 +1,5 @@
-// `Intl` for en-US, the one locale that is here: what its classes share, and the
-// small ones. Whatever locale a script asks for, it is answered in this one.
+// `Intl` for en-US, the only supported locale: the functions that its classes share, and the small
+// classes. Requests for other locales get en-US.
 (function (native) {
   const { TypeError, RangeError, Symbol, Number, Array, String } = globalThis;
   const { defineProperty, keys } = Object;
@@ -25,10 +25,10 @@
 
   const TAG = /^(?:[a-z]{2,3}|[a-z]{5,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?(?:-(?:[a-z0-9]{5,8}|\d[a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?$/i;
 
-  // A language tag as it is written: `EN-latn-us` is `en-Latn-US`.
+  // Normalises a language tag: `EN-latn-us` becomes `en-Latn-US`.
   const canonical = (tag) => {
     if (typeof tag !== "string" && (tag === null || typeof tag !== "object")) {
-      throw new TypeError("a locale is a text such as \"en-US\"");
+      throw new TypeError("a locale is a string such as \"en-US\"");
     }
     const text = `${tag}`;
     if (exec(TAG, text) === null) throw new RangeError(`'${text}' is not a language tag; one is \"en-US\"`);
@@ -45,7 +45,7 @@
   };
   const canonicalAll = (locales) => {
     if (locales === undefined) return [];
-    if (locales === null) throw new TypeError("a locale is a text such as \"en-US\"");
+    if (locales === null) throw new TypeError("a locale is a string such as \"en-US\"");
     if (typeof locales === "string") return [canonical(locales)];
     const tags = [];
     for (let at = 0; at < locales.length; at += 1) {
@@ -61,7 +61,7 @@
     return found;
   };
 
-  // What options are read with: each value is one of a few words, or it is refused.
+  // Functions that read options: each value must be one of a few words.
   const optionsOf = (options) => {
     if (options === null) throw new TypeError("the options are null");
     return options === undefined ? { __proto__: null } : Object(options);
@@ -89,7 +89,7 @@
     return value === undefined ? undefined : Boolean(value);
   };
 
-  // Puts a class into `Intl`; some may be called without `new`.
+  // Adds a class to `Intl`; some classes may be called without `new`.
   const offer = (name, Class, withoutNew) => {
     let offered = Class;
     if (withoutNew) {
@@ -111,12 +111,12 @@
     return text;
   };
 
-  // For the files that follow.
+  // Functions for the files that are loaded later.
   native.intl = { LOCALE, Intl, method, canonicalAll, optionsOf, word, count, flag, offer, textOf };
 
   method(Intl, "getCanonicalLocales", { getCanonicalLocales(locales) { return canonicalAll(locales); } }.getCanonicalLocales);
 
-  // Collator, and the comparing of texts. What is compared how is the guest's `collation`.
+  // Collator, and the comparison of texts. The guest's `collation` does the comparison.
   const SENSITIVITIES = ["base", "accent", "case", "variant"];
   const collate = native.collate;
   const BYTES = { __proto__: null, base: 0, accent: 1, case: 2, variant: 3 };
@@ -158,7 +158,7 @@
   native.intl.ofLength = ofLength;
   method(String.prototype, "localeCompare", ofLength(1, {
     localeCompare(that, locales, options) {
-      if (this === undefined || this === null) throw new TypeError("localeCompare was called on nothing");
+      if (this === undefined || this === null) throw new TypeError("localeCompare of null or undefined");
       if (options === undefined && (locales === undefined || locales === LOCALE)) {
         return collate(`${this}`, `${that}`, VARIANT);
       }
@@ -185,7 +185,7 @@
         if (tens >= 11 && tens <= 13) return "other";
         return ORDINALS[number % 10] ?? "other";
       }
-      // `1.0` is said with a plural: what counts is how the number is written.
+      // `1.0` has the plural form: the written form of the number decides.
       return isFinite(number) && native.intl.written(number, this.#digits) === "1" ? "one" : "other";
     }
     resolvedOptions() {
@@ -211,7 +211,7 @@
     formatToParts(list) {
       const items = [];
       for (const item of list ?? []) {
-        if (typeof item !== "string") throw new TypeError("a list to format has texts only");
+        if (typeof item !== "string") throw new TypeError("a list to format needs strings");
         push(items, item);
       }
       const isUnit = this.#type === "unit";
@@ -259,7 +259,7 @@
     }
     format(value, unit) {
       const number = +value;
-      if (!isFinite(number)) throw new RangeError("a relative time is a finite number");
+      if (!isFinite(number)) throw new RangeError("the time must be finite");
       let name = `${unit}`;
       if (name[name.length - 1] === "s") name = cut(name, 0, -1);
       if (!(name in SHORT)) {
@@ -292,7 +292,7 @@
   for (const [local, plain] of [["toLocaleUpperCase", upper], ["toLocaleLowerCase", lower]]) {
     method(String.prototype, local, ofLength(0, {
       [local](locales) {
-        if (this === undefined || this === null) throw new TypeError(`${local} was called on nothing`);
+        if (this === undefined || this === null) throw new TypeError(`${local} of null or undefined`);
         canonicalAll(locales);
         return plain(this);
       },

@@ -1,5 +1,5 @@
-// `Intl.NumberFormat`, and numbers and lists as texts. A number is rounded as the
-// shortest decimal that names it, so that 1.005 has two decimals as 1.01.
+// `Intl.NumberFormat`, and the conversion of numbers and lists to text. A number is rounded as the
+// shortest decimal that names it, so 1.005 with two decimals is 1.01.
 (function (native) {
   const { TypeError, RangeError, Number, BigInt, Array, String, Object } = globalThis;
   const { LOCALE, Intl, method, canonicalAll, optionsOf, word, count, offer, textOf, ofLength } = native.intl;
@@ -20,7 +20,7 @@
   const isFinite = Number.isFinite;
   const { floor, max, min } = Math;
 
-  // What en-US writes for currencies, where it is not their code.
+  // The symbols of en-US for currencies, if they differ from the code.
   const table = (text) => {
     const made = { __proto__: null };
     for (const pair of split(text, " ")) {
@@ -36,7 +36,7 @@
   const NAMES = table("USD=US_dollars EUR=euros GBP=British_pounds JPY=Japanese_yen CHF=Swiss_francs CAD=Canadian_dollars AUD=Australian_dollars CNY=Chinese_yuan INR=Indian_rupees KRW=South_Korean_won SEK=Swedish_kronor NOK=Norwegian_kroner DKK=Danish_kroner PLN=Polish_zlotys CZK=Czech_korunas HUF=Hungarian_forints BRL=Brazilian_reals MXN=Mexican_pesos ZAR=South_African_rand SGD=Singapore_dollars HKD=Hong_Kong_dollars NZD=New_Zealand_dollars TRY=Turkish_Lira ILS=Israeli_new_shekels THB=Thai_baht AED=UAE_dirhams SAR=Saudi_riyals RUB=Russian_rubles UAH=Ukrainian_hryvnias TWD=New_Taiwan_dollars PHP=Philippine_pesos IDR=Indonesian_rupiahs MYR=Malaysian_ringgits VND=Vietnamese_dong");
   const NAMES_OF_ONE = table("USD=US_dollar EUR=euro GBP=British_pound CHF=Swiss_franc CAD=Canadian_dollar AUD=Australian_dollar INR=Indian_rupee SEK=Swedish_krona NOK=Norwegian_krone DKK=Danish_krone PLN=Polish_zloty CZK=Czech_koruna HUF=Hungarian_forint BRL=Brazilian_real MXN=Mexican_peso SGD=Singapore_dollar HKD=Hong_Kong_dollar NZD=New_Zealand_dollar ILS=Israeli_new_shekel AED=UAE_dirham SAR=Saudi_riyal RUB=Russian_ruble UAH=Ukrainian_hryvnia TWD=New_Taiwan_dollar PHP=Philippine_peso IDR=Indonesian_rupiah MYR=Malaysian_ringgit");
 
-  // Units: the short form, the narrow one, where the plural is irregular the plurals.
+  // Units: the short form, the narrow form if it differs, and irregular plurals.
   const UNITS = { __proto__: null };
   for (const line of split("acre ac|bit bit|byte byte B|celsius °C °C|centimeter cm|day day d|degree deg °|fahrenheit °F °|fluid-ounce fl_oz|foot ft ′|gallon gal|gigabit Gb|gigabyte GB|gram g|hectare ha|hour hr h|inch in ″|kilobit kb|kilobyte kB|kilogram kg|kilometer km|liter L|megabit Mb|megabyte MB|meter m|microsecond μs|mile mi|mile-scandinavian smi|milliliter mL|millimeter mm|millisecond ms|minute min m|month mth m|nanosecond ns|ounce oz|percent % %|petabyte PB|pound lb #|second sec s|stone st|terabit Tb|terabyte TB|week wk w|yard yd|year yr y", "|")) {
     const [name, short, narrow = short] = split(line, " ");
@@ -52,7 +52,7 @@
     if (isOne) return join(split(name, name === "fluid-ounce" ? "-" : "\0"), " ");
     return name === "fluid-ounce" ? "fluid ounces" : PLURALS[name] ?? `${name}s`;
   };
-  // What stands behind the number, and whether a space does before it.
+  // Returns the text after the number, and whether a space precedes it.
   const unitOf = (unit, display, isOne) => {
     const at = indexOf(unit, "-per-");
     const name = at < 0 ? unit : cut(unit, 0, at);
@@ -118,7 +118,7 @@
     settings.isPlain = isPlain(settings);
     return settings;
   };
-  // Whether a guest that has a function of its own for it may write the number.
+  // Whether the guest's native function, if it has one, can format the number.
   const isPlain = (settings) => native.numberText !== undefined && settings.style === "decimal" &&
     settings.notation === "standard" && settings.useGrouping === "auto" && settings.signDisplay === "auto" &&
     settings.roundingMode === "halfExpand" && settings.roundingIncrement === 1 && settings.trailingZeroDisplay === "auto" &&
@@ -176,8 +176,9 @@
     }
   };
 
-  // A number as its digits without zeros at either end; its value is 0.digits times ten
-  // to the power of `point`.
+  // A number as its digits without zeros at either end. Its value is 0.digits times ten to the
+  // power
+  // of `point`.
   const decimal = (text) => {
     const match = exec(/^\s*([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?\s*$/i, text);
     if (match === null || match[2] + match[3] === "") return undefined;
@@ -191,7 +192,7 @@
     point = digits === "" ? 0 : point - from;
     return { isNegative: match[1] === "-", digits, point };
   };
-  // A BigInt and a text keep all their digits.
+  // A BigInt and a string keep all their digits.
   const given = (value) => {
     if (typeof value === "object" && value !== null) value = toPrimitive(value);
     if (typeof value === "bigint") return decimal(textOfBigInt(value));
@@ -216,7 +217,7 @@
       const made = Reflect.apply(convert, value, []);
       if (made === null || (typeof made !== "object" && typeof made !== "function")) return made;
     }
-    throw new TypeError("the object cannot be made a number");
+    throw new TypeError("cannot convert object to number");
   };
 
   const goesUp = (number, at, mode) => {
@@ -234,7 +235,7 @@
     if (mode === "halfEven") return at > 0 && +digits[at - 1] % 2 === 1;
     return true;
   };
-  // Keeps so many of the digits.
+  // Keeps the first `length` digits, rounded.
   const keep = (number, length, mode) => {
     const { digits } = number;
     if (length >= digits.length) return number;
@@ -260,7 +261,7 @@
     while (to > 0 && kept[to - 1] === "0") to -= 1;
     return { isNegative: number.isNegative, digits: cut(kept, 0, to), point: to === 0 ? 0 : point };
   };
-  // Rounds; answers the number and how many decimals are shown at least.
+  // Rounds; returns the number and the minimum number of decimals shown.
   const round = (number, settings) => {
     const mode = settings.roundingMode;
     const bySignificant = () => {
@@ -286,14 +287,14 @@
     if (notation === "engineering") return floor(power / 3) * 3;
     return max(0, min(floor(power / 3) * 3, 12));
   };
-  // The number, its decimals, and the power of ten that it is shown with.
+  // Returns the number, its decimals, and the power of ten with which it is shown.
   const scaled = (number, settings) => {
     const { notation } = settings;
     if (notation === "standard") return [...round(number, settings), 0];
     let exponent = exponentOf(number, notation);
     const shifted = () => ({ ...number, point: number.digits === "" ? 0 : number.point - exponent });
     let made = round(shifted(), settings);
-    // What was rounded up to a thousand is one of the next.
+    // A number that was rounded up to a thousand gets the next unit.
     const next = exponentOf({ digits: made[0].digits, point: made[0].point + exponent }, notation);
     if (next !== exponent) {
       exponent = next;
@@ -422,9 +423,9 @@
   }
   offer("NumberFormat", NumberFormat, true);
 
-  // How a number is written, for what depends on it.
+  // The written form of a number, for code that depends on it.
   native.intl.written = (number, settings = PLAIN) => texted(number, settings);
-  // With these of its options; zeros in front do not count.
+  // The written form with some of the options; leading zeros are ignored.
   native.intl.digits = (asked) => {
     const { style, notation, useGrouping, signDisplay } = PLAIN;
     const settings = { __proto__: null, style, notation, useGrouping, signDisplay };
@@ -440,7 +441,7 @@
   method(Number.prototype, "toLocaleString", ofLength(0, {
     toLocaleString(locales, options) { return texted(valueOfNumber(this), settingsOf(locales, options)); },
   }.toLocaleString));
-  // The lists that are being written; one within itself is left out.
+  // The lists that are being converted; a list inside itself is omitted.
   const written = [];
   method(Array.prototype, "toLocaleString", ofLength(0, {
     toLocaleString(locales, options) {

@@ -1,5 +1,5 @@
-// `URL` and `URLSearchParams`. A URL is its text in normal form; its parts are
-// taken from there when they are asked for.
+// `URL` and `URLSearchParams`. A URL is stored as its normalised text; its parts are extracted
+// from the text on access.
 (function ({ urlParse, urlPart, urlWith, formParse, formText }) {
   const { defineProperty } = Object;
   const { TypeError, Symbol } = globalThis;
@@ -10,12 +10,12 @@
   const iterator = Symbol.iterator;
   const text = (value) => `${value}`;
 
-  // Lets a URL change the parameters that it shares without telling it back.
+  // Lets a URL update its parameters without a notification back to the URL.
   let adopt;
   let owned;
 
   class URLSearchParams {
-    // Names and values, one after the other.
+    // Names and values alternately.
     #parts = [];
     #url = null;
     static {

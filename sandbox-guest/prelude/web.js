@@ -1,5 +1,5 @@
-// What scripts expect beyond ECMAScript. Everything used later is taken now,
-// so that what a script does to the built-ins does not reach in here.
+// Functions that scripts expect beyond ECMAScript. All built-ins that are used later are saved
+// here, so that a script's changes to them have no effect.
 (function (native) {
   const { TypeError, RangeError, Error, Date, Map, Set, RegExp, ArrayBuffer, Array, Promise } = globalThis;
   const { defineProperty, getPrototypeOf, keys, getOwnPropertyNames } = Object;
@@ -17,7 +17,7 @@
   const setTimeout = globalThis.setTimeout;
   global("queueMicrotask", function queueMicrotask(callback) {
     if (typeof callback !== "function") throw new TypeError("queueMicrotask needs a function to call");
-    // What it throws is nobody's to catch: it ends the run as an error in a timer does.
+    // No code can catch an error of the callback: it ends the run, like an error in a timer.
     then(then(resolved(), () => callback()), undefined, (error) => {
       setTimeout(() => { throw error; }, 0);
     });
@@ -55,8 +55,8 @@
   for (const name of ["Error", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"]) {
     errors[name] = globalThis[name];
   }
-  // A method refuses what is not of its class with a `TypeError`. Any other error, such as that the
-  // stack is full, says nothing about the value.
+  // A method throws a `TypeError` for a value of another class. Any other error, such as a stack
+  // overflow, does not depend on the value.
   const TypeErrorPrototype = TypeError.prototype;
   const is = (test, value) => {
     try {
@@ -152,11 +152,11 @@
   });
   global("atob", function atob(text) {
     const decoded = base64Decode(text);
-    if (decoded === null) throw new InvalidCharacterError("the text is not base64");
+    if (decoded === null) throw new InvalidCharacterError("invalid base64");
     return decoded;
   });
 
-  // Chance and time
+  // Randomness and time
   const { fillRandom, randomUUID, elapsed } = native;
   const crypto = {
     getRandomValues(view) { return fillRandom(view); },
@@ -167,7 +167,7 @@
   global("crypto", crypto);
   global("performance", performance);
 
-  // What the engine's library lacks
+  // Functions that the engine's library lacks
   if (Array.fromAsync === undefined) {
     defineProperty(Array, "fromAsync", {
       value: async function fromAsync(items, map = undefined, self = undefined) {
@@ -208,7 +208,7 @@
   const includes = uncurry(Array.prototype.includes);
   const push = uncurry(Array.prototype.push);
   const pop = uncurry(Array.prototype.pop);
-  // A clock; a zone's offset; a number; a word; a remark in brackets; what stands between.
+  // A time; a zone offset; a number; a word; a comment in parentheses; a separator.
   const PIECE = /(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?|([+-])(\d{1,2}):?(\d{2})?(?![\d-])|(\d+)|([A-Za-z]+)\.?|(\([^()]*\))|[\s,./-]/y;
   const read = (text) => {
     if (text.length > DATE_CHARS_MAX) return NaN;
@@ -222,7 +222,7 @@
       PIECE.lastIndex = at;
       const piece = exec(PIECE, text);
       if (piece === null) return NaN;
-      // A sign before a number is an offset only behind a clock or the name of a zone.
+      // A sign before a number is an offset only after a time or a zone name.
       if (piece[5] !== undefined && clock === null && zone === undefined) {
         at += 1;
         continue;
@@ -281,7 +281,8 @@
     if ((hour > 23 && !isMidnight) || minute > 59 || seconds > 59) return NaN;
     return UTC(+year, month, +day, hour, minute, seconds, millisecond) - zone * 60_000;
   };
-  // What the standard and the engine itself write. Of the rest some engines read what is no date.
+  // The formats of the standard and of the engine itself. In other formats, some engines accept
+  // invalid dates.
   const EXACT = /^(?:[+-]?\d{4,6}(?:-\d\d){0,2}(?:T|$)|[A-Za-z]{3} [A-Za-z]{3} \d\d -?\d{4,6} |[A-Za-z]{3}, \d\d [A-Za-z]{3} -?\d{4,6} )/;
   const lenient = (text) => {
     const exact = exec(EXACT, text) === null ? NaN : parse(text);

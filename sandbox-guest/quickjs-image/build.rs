@@ -1,7 +1,6 @@
-//! Takes up the image of the second guest where `cargo xtask engine quickjs`
-//! has made one from the sources as they are now. Without it the build goes on,
-//! and the program carries Boa alone: this guest needs a C compiler, and a
-//! build must not.
+//! Includes the image of the QuickJS guest if `cargo xtask engine quickjs` has built one from the
+//! current sources. Without an image the build continues, and the program contains only Boa:
+//! QuickJS needs a C compiler, which an ordinary build must not need.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -9,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// Overrides where guests are built, as for the first one.
+/// Overrides the folder in which guests are built, as for the Boa guest.
 const TARGET_DIR_ENV: &str = "AIRLOCK_GUEST_TARGET_DIR";
 
-/// What an image was made from, one line a file: its hash, and its path from the project's root.
+/// The list of an image's sources, one line per file: its hash, and its path from the project's
+/// root.
 const MADE_FROM: &str = "made-from";
 
 fn main() -> ExitCode {
@@ -35,7 +35,7 @@ fn find() -> Result<(), String> {
         Some(given) => PathBuf::from(given),
         None => target_root(&out)?.join("guest"),
     };
-    // A folder that is there can be watched; one that is not would have this run every time.
+    // Cargo can watch an existing folder; a missing one would run this script every time.
     let engines = target_dir.join("engines");
     fs::create_dir_all(&engines).map_err(|why| format!("{}: {why}", engines.display()))?;
     println!("cargo::rerun-if-changed={}", engines.display());
@@ -60,7 +60,7 @@ fn find() -> Result<(), String> {
     Ok(())
 }
 
-/// `cargo xtask engine` hashes in the same way.
+/// Whether a source is unchanged; `cargo xtask engine` hashes in the same way.
 fn is_unchanged(root: &Path, line: &str) -> bool {
     let Some((hash, path)) = line.split_once(' ') else {
         return false;
@@ -77,7 +77,7 @@ fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|why| format!("{name}: {why}"))
 }
 
-/// The target folder of the build: the ancestor that cargo marked as its own.
+/// Returns the target folder of the build: the closest parent folder that cargo marked as one.
 fn target_root(out: &Path) -> Result<PathBuf, String> {
     out.ancestors()
         .find(|dir| dir.join("CACHEDIR.TAG").exists())

@@ -1,6 +1,6 @@
-//! Compiles the engine together with what this guest adds to it (`engine/engine.c`). The
-//! engine's sources are those of `rquickjs-sys`, but for what `engine/corrections.rs` lists; its
-//! own build of them is not linked, since everything that it defines is there already.
+//! Compiles the engine together with this guest's additions (`engine/engine.c`). The engine's
+//! sources are those of `rquickjs-sys`, with the corrections in `engine/corrections.rs`. That
+//! crate's own build of the sources is not linked, because all symbols are already defined here.
 
 #[path = "engine/corrections.rs"]
 mod corrections;
@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use corrections::{CORRECTED, Correction};
 
-/// The crate that brings the engine's sources.
+/// The crate that contains the engine's sources.
 const ENGINE_CRATE: &str = "rquickjs-sys";
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn compile() -> Result<(), String> {
         .flag(format!("-ffile-prefix-map={}=/quickjs", sources.display()))
         .warnings(false);
     if variable("CARGO_CFG_TARGET_ARCH")? == "wasm32" {
-        // As the engine's own build does it.
+        // Like the engine's own build.
         let libc = engine_crate.join("vendor/wasi-libc/include");
         build
             .flag(format!("-isystem{}", libc.display()))
@@ -55,15 +55,15 @@ fn compile() -> Result<(), String> {
             .define("FE_DOWNWARD", "0")
             .define("FE_UPWARD", "0");
     }
-    // What a crate links itself comes before what its dependencies link: they are asked only for
-    // what is still missing.
+    // The linker processes a crate's own libraries before those of its dependencies, and takes only
+    // missing symbols from the latter.
     build
         .try_compile("airlock_engine")
         .map_err(|why| why.to_string())?;
     Ok(())
 }
 
-/// Writes the files of the engine that are not taken as they are.
+/// Writes the engine's files that need corrections, with the corrections.
 fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
     fs::create_dir_all(corrected).map_err(|why| why.to_string())?;
     for (name, corrections) in CORRECTED {
@@ -71,7 +71,9 @@ fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
         for Correction { wrong, right } in corrections.iter().copied().flatten() {
             let times = text.matches(wrong).count();
             if times != 1 {
-                return Err(format!("engine: {name} has {times} times the text {wrong}"));
+                return Err(format!(
+                    "engine: {name} contains this text {times} times instead of once: {wrong}"
+                ));
             }
             text = text.replacen(wrong, right, 1);
         }
@@ -80,10 +82,13 @@ fn correct(sources: &Path, corrected: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where cargo has put the crate of the engine.
+/// Returns the folder where cargo has put the engine's crate.
 fn engine_crate() -> Result<PathBuf, String> {
+    // Only dependencies for this target have been fetched.
+    let target = variable("TARGET")?;
     let output = Command::new(variable("CARGO")?)
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(["--filter-platform", &target])
         .output()
         .map_err(|why| format!("cargo metadata could not be started: {why}"))?;
     let said = String::from_utf8_lossy(&output.stdout);

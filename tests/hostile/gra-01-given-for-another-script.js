@@ -4,5 +4,5 @@
 // expect: denied
 // code: unanswered
 // calls: box.write=0
-// journal: it was given for another script
+// journal: the grant was given for another script
 await box.write({ path: "notes.md" });

@@ -7,7 +7,7 @@
 // code: unanswered
 // questions: 2
 // calls: box.write=0
-// journal: it was given for another script
+// journal: the grant was given for another script
 // why: a yes is to a script byte by byte, so the person is asked again
 await box.write({ path: "notes.md" });
 return 1;

@@ -6,6 +6,6 @@
 // expect: denied
 // code: unanswered
 // calls: box.write=0
-// journal: the rules are others than those it was given under
+// journal: the rules changed after the grant was given
 // why: a rule about another tool altogether was added
 await box.write({ path: "notes.md" });

@@ -4,7 +4,7 @@
 // expect: ok
 // value: ["unanswered",true]
 // calls: box.write=1
-// journal: what was answered does not count
+// journal: invalid answer
 const told = [];
 for (const n of [1, 2]) told.push(await box.write({ n }).then((it) => it.ok, (e) => e.code));
 return told;

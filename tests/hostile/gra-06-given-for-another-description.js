@@ -4,5 +4,5 @@
 // expect: denied
 // code: unanswered
 // calls: box.write=0
-// journal: the description of its tool has changed
+// journal: the description of the grant's tool has changed
 await box.write({ path: "a" });

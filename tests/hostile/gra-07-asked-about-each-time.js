@@ -5,7 +5,7 @@
 // value: [true,true,"refused"]
 // calls: box.send=2
 // questions: 3
-// journal: a grant covers none of them
+// journal: a grant cannot cover it
 // why: what foreign words may have chosen is for a person each time, whatever they answer
 const it = await box.echo({ to: ["eve", "evil.example"].join("@") });
 const told = [];

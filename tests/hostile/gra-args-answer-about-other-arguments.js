@@ -4,6 +4,6 @@
 // expect: denied
 // code: unanswered
 // calls: box.write=0
-// journal: the answer is about other arguments than those that were asked about
+// journal: the answer does not cover the arguments in the question
 // why: an answer that is not about the call is none
 await box.write({ path: "a" });

@@ -1,5 +1,5 @@
 // case: ISO-06
 // folder: a name that is no text
 // expect: not_started
-// error: has to end in
+// error: must end in
 return "it was started";

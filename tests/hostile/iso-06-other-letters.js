@@ -2,5 +2,5 @@
 // folder: other letters
 // expect: not_started
 // error: zzz.CEDAR
-// error: has to end in
+// error: must end in
 return "it was started";

@@ -1,12 +1,11 @@
-//! Programs of the system that a test needs, installed where they are missing
-//! and this is root.
+//! Installs system programs that a test needs, if they are missing and this process is root.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Waits for whoever else installs something. What was read of the archive long ago is read
-/// anew when it does not do.
+/// Installs packages after waiting for any other installation. If that fails, refreshes the package
+/// index and tries again.
 pub(crate) fn install(packages: &[&str]) -> Result<()> {
     ensure!(
         rustix::process::getuid().is_root(),
@@ -35,7 +34,7 @@ fn apt_get(words: &[&str]) -> Result<()> {
         .output()
         .context("apt-get")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last().unwrap_or("it failed");
+    let last = said.lines().last().unwrap_or("no message on stderr");
     ensure!(output.status.success(), "apt-get: {last}");
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! The `airlock` binary as it ships: built once for all tests, in the profile
-//! that the tests themselves were built in.
+//! The `airlock` binary as shipped: built once for all tests, in the same profile as the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// The path of the binary. `AIRLOCK_BIN` names another one to test.
+/// Returns the path of the binary. `AIRLOCK_BIN` selects another one to test.
 #[must_use]
 pub fn airlock() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
@@ -18,7 +17,7 @@ pub fn airlock() -> &'static Path {
     })
 }
 
-/// Builds one target and answers where its executable is.
+/// Builds one target and returns the path of its executable.
 pub fn build(selection: &[&str]) -> Result<PathBuf> {
     let output = cargo()
         .args(["build", "--message-format=json-render-diagnostics"])
@@ -36,11 +35,11 @@ pub fn build(selection: &[&str]) -> Result<PathBuf> {
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
         .next_back()
-        .with_context(|| format!("cargo build {selection:?} made no executable"))
+        .with_context(|| format!("cargo build {selection:?} built no executable"))
 }
 
-/// The cargo that runs these tests, in the workspace, without what it told the
-/// tests about their own crate.
+/// Returns a command for the cargo that runs these tests. It runs in the workspace, without the
+/// environment variables that cargo set for this crate.
 #[must_use]
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -63,15 +62,15 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 #[must_use]
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("this crate has a folder above it")
+        .expect("this crate's folder has a parent")
 }
 
-/// The target folder of this build.
+/// Returns the target folder of this build.
 pub fn target_dir() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
     let profile = test
@@ -91,7 +90,7 @@ fn profile() -> Result<Vec<String>> {
         .and_then(Path::parent);
     let name = dir
         .and_then(Path::file_name)
-        .context("no profile folder")?
+        .context("the test is not in a profile folder")?
         .to_string_lossy()
         .into_owned();
     let profile = if name == "debug" {

@@ -1,7 +1,6 @@
-//! A real browser, headless: Debian's Chromium behind its own WebDriver, asked
-//! over plain HTTP. As root the packages are installed where they are missing;
-//! where that cannot be, the tests that need a browser print one `SKIP:` line
-//! and pass. With `AIRLOCK_REQUIRE_BROWSER=1` they fail instead.
+//! A real browser, headless: Debian's Chromium, driven through its own WebDriver over plain HTTP.
+//! As root, missing packages are installed. If that is impossible, the tests that need a browser
+//! print one `SKIP:` line and pass. With `AIRLOCK_REQUIRE_BROWSER=1` they fail instead.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,60 +15,60 @@ use tempfile::TempDir;
 use crate::apt;
 use crate::patience::PATIENCE;
 
-/// Under this name the protocol hands out elements.
+/// The key under which the WebDriver protocol returns elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const PACKAGES: [&str; 3] = ["chromium", "chromium-driver", "fonts-dejavu-core"];
 
-/// Where the browser and its driver are.
+/// The paths of the browser and its driver.
 #[derive(Debug)]
-pub struct Installed {
+pub struct BrowserInstall {
     chromium: PathBuf,
     driver: PathBuf,
 }
 
-/// None after a `SKIP:` line that says why.
+/// Returns `None` after printing a `SKIP:` line with the reason.
 #[must_use]
-pub fn installed() -> Option<Installed> {
+pub fn installed() -> Option<BrowserInstall> {
     match find().or_else(|why| apt::install(&PACKAGES).context(why).and_then(|()| find())) {
         Ok(found) => Some(found),
         Err(why) if std::env::var_os("AIRLOCK_REQUIRE_BROWSER").is_some() => {
             panic!("browser: {why:#}")
         }
         Err(why) => {
-            // Not through `eprintln!`: a harness would keep the line to itself.
+            // Not through `eprintln!`: a test harness would capture the line.
             let _ = writeln!(std::io::stderr(), "SKIP: browser: {why:#}");
             None
         }
     }
 }
 
-fn find() -> Result<Installed> {
+fn find() -> Result<BrowserInstall> {
     let on_path = |name: &str| -> Result<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
         places
             .find(|place| place.is_file())
-            .with_context(|| format!("there is no `{name}`"))
+            .with_context(|| format!("`{name}` is not installed"))
     };
-    Ok(Installed {
+    Ok(BrowserInstall {
         chromium: on_path("chromium")?,
         driver: on_path("chromedriver")?,
     })
 }
 
-/// One browser with an empty profile. Gone with this value, and all that it started.
+/// One browser with an empty profile. Dropping this value ends the browser and its processes.
 #[derive(Debug)]
 pub struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    /// Read to its end, so that the driver never waits for us.
+    /// Reads the driver's output to its end, so that the driver never blocks on it.
     _said: std::thread::JoinHandle<()>,
     _profile: TempDir,
 }
 
 impl Browser {
-    pub fn start(installed: &Installed) -> Result<Self> {
+    pub fn start(installed: &BrowserInstall) -> Result<Self> {
         let profile = TempDir::with_prefix("airlock-browser-")?;
         let mut driver = Command::new(&installed.driver)
             .arg("--port=0")
@@ -90,7 +89,7 @@ impl Browser {
                     .parse()
                     .ok()
             })
-            .context("chromedriver names no port")?;
+            .context("chromedriver printed no port")?;
         let said = std::thread::spawn(move || lines.for_each(drop));
         let mut browser = Self {
             driver,
@@ -112,7 +111,7 @@ impl Browser {
         self.post("/url", &json!({"url": url})).map(drop)
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     pub fn value(&self, expression: &str) -> Result<Value> {
         let script = format!("return ({expression})");
         self.post("/execute/sync", &json!({"script": script, "args": []}))
@@ -124,7 +123,7 @@ impl Browser {
         Ok(value.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Until the expression holds, or it is an error that says what the page shows instead.
+    /// Waits until the expression is true. The error shows what the page contains instead.
     pub fn wait(&self, expression: &str) -> Result<()> {
         let since = Instant::now();
         loop {
@@ -133,13 +132,13 @@ impl Browser {
             }
             if since.elapsed() > PATIENCE {
                 let shown = self.text("body")?;
-                bail!("never came: {expression}\nthe page shows:\n{shown:.2000}");
+                bail!("still false: {expression}\nthe page shows:\n{shown:.2000}");
             }
             std::thread::park_timeout(Duration::from_millis(20));
         }
     }
 
-    /// As a person clicks: it has to be visible, and nothing may lie over it.
+    /// Clicks as a person would: the element must be visible, and nothing may cover it.
     pub fn click(&self, css: &str) -> Result<()> {
         let found = self.post("/element", &json!({"using": "css selector", "value": css}))?;
         let id = found[ELEMENT].as_str().context("no element")?;
@@ -147,7 +146,7 @@ impl Browser {
             .map(drop)
     }
 
-    /// Presses keys, one after the other, wherever the focus is.
+    /// Presses keys, one after the other, on the focused element.
     pub fn press(&self, keys: &str) -> Result<()> {
         let actions: Vec<Value> = keys
             .chars()
@@ -160,7 +159,7 @@ impl Browser {
             .map(drop)
     }
 
-    /// A further tab, and which one it is.
+    /// Opens another tab and returns its handle.
     pub fn new_tab(&self) -> Result<String> {
         let made = self.post("/window/new", &json!({"type": "tab"}))?;
         Ok(made["handle"].as_str().context("a handle")?.to_owned())
@@ -184,7 +183,7 @@ impl Browser {
         self.post("/window", &json!({"handle": tab})).map(drop)
     }
 
-    /// How large the page believes that its window is.
+    /// Sets the window size that the page sees.
     pub fn resize(&self, width: u32, height: u32) -> Result<()> {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -192,25 +191,25 @@ impl Browser {
             .map(drop)
     }
 
-    /// `light` or `dark`.
+    /// Sets the preferred colour scheme, `light` or `dark`.
     pub fn prefer(&self, scheme: &str) -> Result<()> {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.devtools("Emulation.setEmulatedMedia", &features)
             .map(drop)
     }
 
-    /// The whole page as a PNG.
+    /// Saves the whole page as a PNG.
     pub fn screenshot(&self, path: &Path) -> Result<()> {
         let params = json!({"format": "png", "captureBeyondViewport": true});
         let shot = self.devtools("Page.captureScreenshot", &params)?;
-        let data = shot["data"].as_str().context("no picture")?;
+        let data = shot["data"].as_str().context("no screenshot")?;
         std::fs::write(path, from_base64(data)?).with_context(|| path.display().to_string())
     }
 
-    /// What the console has said since this was asked last.
+    /// Returns the console messages since the last call.
     pub fn console(&self) -> Result<Vec<String>> {
         let lines = self.post("/se/log", &json!({"type": "browser"}))?;
-        let lines = lines.as_array().context("no lines")?;
+        let lines = lines.as_array().context("no console messages")?;
         Ok(lines.iter().map(Value::to_string).collect())
     }
 
@@ -272,7 +271,7 @@ fn capabilities(chromium: &Path, profile: &Path) -> Value {
     }}})
 }
 
-/// One request on a connection of its own.
+/// Sends one request on a new connection.
 fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value> {
     let body = match body {
         Value::Null => String::new(),
@@ -290,7 +289,10 @@ fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value> 
     let mut length = None;
     loop {
         let mut line = String::new();
-        ensure!(reader.read_line(&mut line)? > 0, "the driver hung up");
+        ensure!(
+            reader.read_line(&mut line)? > 0,
+            "the driver closed the connection"
+        );
         let line = line.trim_end();
         if line.is_empty() {
             break;
@@ -301,7 +303,7 @@ fn exchange(port: u16, method: &str, path: &str, body: &Value) -> Result<Value> 
             length = Some(value.trim().parse()?);
         }
     }
-    let mut said = vec![0; length.context("an answer without a length")?];
+    let mut said = vec![0; length.context("a response without a length")?];
     reader.read_exact(&mut said)?;
     Ok(serde_json::from_slice(&said)?)
 }
@@ -311,7 +313,7 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
     let (mut bits, mut count, mut bytes) = (0_u32, 0, Vec::with_capacity(text.len() * 3 / 4));
     for digit in text.trim_end_matches('=').bytes() {
         let value = DIGITS.iter().position(|it| *it == digit);
-        let value = u32::try_from(value.context("no base64")?)?;
+        let value = u32::try_from(value.context("invalid base64")?)?;
         bits = (bits << 6 | value) & 0xff_ffff;
         count += 6;
         if count >= 8 {
@@ -327,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_read() {
+    fn base64_decodes() {
         assert_eq!(from_base64("aGVsbG8=").unwrap(), b"hello");
         assert_eq!(from_base64("iVBORw0KGgo=").unwrap(), b"\x89PNG\r\n\x1a\n");
         assert!(from_base64("a b").is_err());

@@ -1,9 +1,8 @@
-//! Reads the header of a hostile script: what trick it plays, under which
-//! limits, and how its run has to end.
+//! Reads the header of a hostile script: the id of its attack, its limits, and how its run must
+//! end.
 //!
-//! A header is the first block of `// key: value` lines. An unknown key is an
-//! error, so that a misspelt expectation never passes unseen. The keys are
-//! listed in `tests/hostile/README.md`.
+//! A header is the first block of `// key: value` lines. An unknown key is an error, so that a
+//! misspelt expectation is never ignored. The keys are listed in `tests/hostile/README.md`.
 
 mod asking;
 mod folder;
@@ -15,21 +14,23 @@ use airlock::sandbox::JsEngine;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
-pub use asking::{About, Asking, Before, Between, But, Given, Told};
+pub use asking::{
+    AnswerScope, ApprovalCase, ApproverReply, ChangeBetween, EarlierRun, GrantMismatch, PriorGrant,
+};
 pub use folder::Attack;
 
 use crate::engine::engine;
 
-/// One hostile script with what its header expects.
+/// One hostile script with the expectations from its header.
 #[derive(Debug, Clone, Default)]
 pub struct CaseFile {
     /// File name without its extension.
     pub name: String,
-    /// The id in the catalogue of cases, or its class.
+    /// The case's id in the catalogue, or its class.
     pub case: String,
-    /// What is handed to the broker.
+    /// The text passed to the broker.
     pub script: String,
-    /// Outcome words, any of which will do.
+    /// The allowed outcomes. The run must end with one of them.
     pub expect: Vec<String>,
     pub value: Option<Value>,
     pub error_name: Option<String>,
@@ -39,38 +40,39 @@ pub struct CaseFile {
     pub line: Option<u64>,
     pub console_contains: Vec<String>,
     pub console_bytes_max: Option<usize>,
-    /// How often a tool was reached, by `server.tool`.
+    /// Number of calls that reached each tool, by `server.tool`.
     pub calls: BTreeMap<String, usize>,
-    /// What the calls became, in their order.
+    /// Outcomes of the calls, in their order.
     pub outcomes: Option<Vec<String>>,
     /// The arguments that reached tools, in their order.
     pub args: Option<Vec<Value>>,
-    /// Limits that differ from [`default_limits`].
+    /// Limits that differ from the stage's default ones.
     pub limits: Map<String, Value>,
     pub seed: Option<u64>,
-    /// What is certainly wrong with the script is only said: the trick lies behind the check.
+    /// Whether definite script errors are only reported, because the attack follows the check.
     pub check_warns: bool,
-    /// A second run gives the same value.
+    /// Whether a second run must give the same value.
     pub same_twice: bool,
-    /// What the process may keep of the run, when the usual bound does not fit.
+    /// Maximum memory in MiB that the process may keep after the run, if not the default.
     pub kept_mib_max: Option<u64>,
-    /// The decisions stand in the journal in the order of the calls.
+    /// Whether the journal must contain the decisions in the order of the calls.
     pub journal_order: bool,
-    /// The shipped policies decide, over the labels of `labels.toml`, and nobody answers.
+    /// Whether the shipped policies decide, with the labels of `labels.toml`, and no question is
+    /// answered.
     pub policies: bool,
-    /// Labels that earlier runs of the session left behind.
+    /// Labels that earlier runs left in the session.
     pub session: Vec<String>,
-    /// Parts of the journal's text.
+    /// Texts that the journal must contain.
     pub journal_contains: Vec<String>,
-    /// What the report says that the run had read.
+    /// Labels that the report must list as read.
     pub labels: Option<Vec<String>>,
-    /// What is asked, answered, and was said yes to before.
-    pub asking: Asking,
-    /// What is wrong with the folder of policies: nothing is started then.
+    /// Questions, answers and earlier grants.
+    pub asking: ApprovalCase,
+    /// How the policy folder is damaged. The broker must refuse to start with it.
     pub folder: Option<Attack>,
 }
 
-/// Every case file of a folder, sorted by name.
+/// Reads every case file of a folder, sorted by name.
 pub fn read_folder(folder: &Path) -> Result<Vec<CaseFile>> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .with_context(|| folder.display().to_string())?
@@ -115,7 +117,7 @@ pub fn parse(name: &str, text: &str) -> Result<CaseFile> {
         body = rest;
     }
     if case.case.is_empty() || case.expect.is_empty() {
-        bail!("a header names its `case` and what to `expect`");
+        bail!("the header needs the keys `case` and `expect`");
     }
     asking::check(&case.asking)?;
     if let Some(expect) = on_quickjs.filter(|_| engine() == JsEngine::QuickJs) {
@@ -166,7 +168,7 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "kept mib max" => case.kept_mib_max = Some(value.parse()?),
         "journal order" => case.journal_order = yes(value)?,
         "policies" if value == "shipped" => case.policies = true,
-        "policies" => bail!("takes `shipped`, or is left out"),
+        "policies" => bail!("expected `shipped`"),
         "session" => case.session = alternatives(value),
         "journal" => case.journal_contains.push(value.into()),
         "labels" if value == "none" => case.labels = Some(Vec::new()),
@@ -174,7 +176,7 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
         "folder" => case.folder = Some(Attack::parse(value)?),
         "why" => {}
         _ if asking::set(&mut case.asking, key, value)? => {}
-        _ => bail!("is not a key of a case file"),
+        _ => bail!("unknown key"),
     }
     Ok(())
 }
@@ -182,7 +184,7 @@ fn set(case: &mut CaseFile, key: &str, value: &str) -> Result<()> {
 fn yes(value: &str) -> Result<bool> {
     match value {
         "yes" => Ok(true),
-        _ => bail!("takes `yes`, or is left out"),
+        _ => bail!("expected `yes`"),
     }
 }
 
@@ -196,7 +198,7 @@ fn pairs(value: &str) -> Result<impl Iterator<Item = (String, &str)>> {
         .map(|pair| pair.split_once('='))
         .collect();
     if pairs.contains(&None) {
-        bail!("takes name=number");
+        bail!("expected NAME=NUMBER");
     }
     Ok(pairs
         .into_iter()
@@ -204,7 +206,7 @@ fn pairs(value: &str) -> Result<impl Iterator<Item = (String, &str)>> {
         .map(|(key, number)| (key.to_owned(), number)))
 }
 
-/// Writes out `{{"text" * count}}`, so that a file stays readable whose trick is its size.
+/// Expands `{{"text" * count}}`, so that a case file with a huge script stays readable.
 fn expanded(text: &str) -> Result<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -212,7 +214,7 @@ fn expanded(text: &str) -> Result<String> {
         let (inside, behind) = after.split_once("}}").context("`{{` without `}}`")?;
         let (quoted, count) = inside
             .rsplit_once("\" * ")
-            .context("`{{\"text\" * count}}`")?;
+            .context("expected `{{\"text\" * count}}`")?;
         let unit: String = serde_json::from_str(&format!("\"{quoted}\""))?;
         out.push_str(before);
         out.push_str(&unit.repeat(count.parse()?));
@@ -227,24 +229,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_read_and_the_rest_is_the_script() {
+    fn header_is_parsed_and_rest_is_script() {
         let text = "// case: X-1\n// expect: ok | limit:cpu\n// calls: box.echo=2\n// limits: calls_max=3\nreturn 1;\n// value: 2\n";
         let case = parse("x", text).unwrap();
         assert_eq!((case.case.as_str(), case.expect.len()), ("X-1", 2));
         assert_eq!(case.calls.get("box.echo"), Some(&2));
         assert_eq!(case.limits.get("calls_max"), Some(&Value::from(3)));
         assert_eq!(case.value, None, "the header ends where the script begins");
-        assert_eq!(case.script, text, "positions stay true");
+        assert_eq!(case.script, text, "positions stay correct");
     }
 
     #[test]
-    fn a_misspelt_key_is_an_error() {
+    fn misspelt_key_is_an_error() {
         assert!(parse("x", "// case: X\n// expects: ok\n").is_err());
         assert!(parse("x", "// case: X\nreturn 1;\n").is_err());
     }
 
     #[test]
-    fn a_repetition_is_written_out() {
+    fn repetition_is_expanded() {
         let case = parse("x", "// case: X\n// expect: ok\n// expand: yes\n// strip header: yes\n{{\"ab\" * 3}}{{\"`${\" * 2}};").unwrap();
         assert_eq!(case.script, "ababab`${`${;");
     }

@@ -1,5 +1,4 @@
-//! Servers that change while others use them: `changing-server`, moved from outside through
-//! its folder.
+//! Servers that change while others use them: controls `changing-server` through its folder.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,15 +10,15 @@ use tempfile::TempDir;
 use crate::command::program;
 use crate::patience::PATIENCE;
 
-/// One server by the folder that says what it does.
+/// One server, controlled through its folder.
 #[derive(Debug)]
-pub struct Changing {
+pub struct ChangingServer {
     name: String,
     folder: TempDir,
 }
 
-impl Changing {
-    /// A server of this name that lists these tools.
+impl ChangingServer {
+    /// Creates a server of this name that lists these tools.
     #[must_use]
     pub fn new(name: &str, tools: &[Value]) -> Self {
         let server = Self {
@@ -35,7 +34,7 @@ impl Changing {
         self.folder.path()
     }
 
-    /// How it is started.
+    /// Returns the specification that starts the server.
     #[must_use]
     pub fn spec(&self) -> ServerSpec {
         let transport = Transport::Stdio {
@@ -47,40 +46,40 @@ impl Changing {
         ServerSpec::new(&self.name, transport)
     }
 
-    /// The same as `--server` takes it.
+    /// Returns the value for `--server` that starts the server.
     #[must_use]
     pub fn flag(&self) -> String {
         let (program, folder) = (program("changing-server"), self.folder());
         format!("{}={} {}", self.name, program.display(), folder.display())
     }
 
-    /// From the next list on.
+    /// Sets the tools that the server lists from now on.
     pub fn lists(&self, tools: &[Value]) {
-        // Whole or not at all: it may be read right now.
+        // Replaced in one step, because the server may be reading the file.
         let text = Value::from(tools.to_vec()).to_string();
         let beside = self.path("tools.json.new");
         std::fs::write(&beside, text).expect("a file in its folder");
         std::fs::rename(beside, self.path("tools.json")).expect("a file in its folder");
     }
 
-    /// A file that it looks for is there.
+    /// Creates a control file.
     pub fn put(&self, name: &str) {
         std::fs::write(self.path(name), "").expect("a file in its folder");
     }
 
-    /// And no more.
+    /// Removes a control file.
     pub fn take(&self, name: &str) {
         std::fs::remove_file(self.path(name)).expect("a file in its folder");
     }
 
-    /// How often it has noted this.
+    /// Returns how often the server has logged this line.
     #[must_use]
     pub fn noted(&self, what: &str) -> usize {
         let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
         log.lines().filter(|line| *line == what).count()
     }
 
-    /// Waits until it has noted this so often.
+    /// Waits until the server has logged this line `times` times.
     pub async fn until(&self, what: &str, times: usize) {
         let since = Instant::now();
         while self.noted(what) < times {
@@ -94,13 +93,13 @@ impl Changing {
     }
 }
 
-/// A tool that takes any object.
+/// Returns a tool that takes any object.
 #[must_use]
 pub fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
 
-/// The same under another description.
+/// Returns the same tool with another description.
 #[must_use]
 pub fn redefined(name: &str) -> Value {
     json!({"name": name, "description": "Now it is another one.", "inputSchema": {"type": "object"}})

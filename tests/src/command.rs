@@ -1,7 +1,7 @@
-//! The command line from outside: what was given, what came out, how it ended.
+//! Runs the command line from outside: arguments, output, exit code.
 //!
-//! Every command runs in a home of its own, with an empty environment but
-//! `PATH` and `HOME`, and is stopped when it does not end by itself.
+//! Every command runs in its own home folder. Its environment contains only `PATH` and `HOME`. A
+//! command that takes too long is killed.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 use crate::binary::airlock;
 
-/// No command of the tests takes longer than this, a whole conformance suite included.
+/// Maximum duration of any command in the tests, including a whole conformance suite.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
-/// For `airlock serve`: servers may take as long to start as a slow machine makes them.
+/// Options for `airlock serve` that give servers enough time to start on a slow machine.
 pub const PATIENT: [&str; 2] = ["--start-wait", "600s"];
 
 /// A home folder, with the state that commands leave behind.
@@ -28,9 +28,9 @@ pub struct Home {
     dir: TempDir,
 }
 
-/// How a command ended.
+/// The output and exit code of a command.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -39,7 +39,7 @@ pub struct Ended {
 
 /// A command that still runs.
 #[derive(Debug)]
-pub struct Started {
+pub struct RunningCommand {
     child: Child,
     stdout: thread::JoinHandle<String>,
     stderr: thread::JoinHandle<String>,
@@ -65,7 +65,7 @@ impl Home {
         self.dir.path()
     }
 
-    /// Writes a file into the home and answers its path.
+    /// Writes a file into the home and returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder in the home");
@@ -73,13 +73,13 @@ impl Home {
         path
     }
 
-    /// Where journals land when nobody says otherwise.
+    /// Returns the default folder of journals.
     #[must_use]
     pub fn runs_dir(&self) -> PathBuf {
         self.path().join(".local/state/airlock/runs")
     }
 
-    /// The journals of this home, oldest first.
+    /// Returns the journals of this home, oldest first.
     #[must_use]
     pub fn journals(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = std::fs::read_dir(self.runs_dir())
@@ -99,7 +99,7 @@ impl Home {
         }
     }
 
-    /// `airlock` in this home, not started yet.
+    /// Returns `airlock` in this home, not started yet.
     #[must_use]
     pub fn airlock<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(detached());
@@ -108,8 +108,8 @@ impl Home {
         command
     }
 
-    /// `airlock serve`, whose first request waits for all servers as long as they take,
-    /// unless these arguments say otherwise.
+    /// Returns `airlock serve` with enough time for its servers to start, unless the arguments
+    /// override that time.
     #[must_use]
     pub fn serve<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let args: Vec<_> = args.into_iter().collect();
@@ -121,21 +121,21 @@ impl Home {
         command
     }
 
-    /// Gives any command this home and nothing else.
+    /// Sets the environment of a command: this home, and nothing else.
     pub fn dress(&self, command: &mut Command) {
         command
             .env_clear()
             .env("HOME", self.path())
             .current_dir(self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        // The engine that this pass of the tests is about.
+        // The engine that the tests use.
         if let Some(engine) = std::env::var_os("AIRLOCK_ENGINE") {
             command.env("AIRLOCK_ENGINE", engine);
         }
     }
 
-    /// Runs `airlock` to its end, with nothing on its standard input.
-    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ended {
+    /// Runs `airlock` to its end with empty standard input.
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> CommandOutput {
         start(&mut self.airlock(args), "").wait()
     }
 
@@ -144,21 +144,21 @@ impl Home {
         &self,
         args: impl IntoIterator<Item = S>,
         stdin: &str,
-    ) -> Ended {
+    ) -> CommandOutput {
         start(&mut self.airlock(args), stdin).wait()
     }
 }
 
-/// The launcher that keeps the terminal away; cargo builds it beside the tests.
+/// Returns the path of the launcher that detaches a command from the terminal.
 #[must_use]
 pub fn detached() -> PathBuf {
     program("detached")
 }
 
-/// A program of this crate.
+/// Returns the path of a program of this crate.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows where it is");
+    let test = std::env::current_exe().expect("the path of this test");
     let deps = test.parent().expect("a folder");
     let profile = if deps.ends_with("deps") {
         deps.parent().expect("a folder")
@@ -168,8 +168,8 @@ pub fn program(name: &str) -> PathBuf {
     profile.join(name)
 }
 
-/// Starts a command and collects what it says.
-pub fn start(command: &mut Command, stdin: &str) -> Started {
+/// Starts a command and collects its output.
+pub fn start(command: &mut Command, stdin: &str) -> RunningCommand {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -178,11 +178,11 @@ pub fn start(command: &mut Command, stdin: &str) -> Started {
         .unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let mut input = child.stdin.take().expect("a pipe");
     let text = stdin.to_owned();
-    // A command that does not read its input closes the pipe; that is its right.
+    // A command may close the pipe without reading its input.
     thread::spawn(move || input.write_all(text.as_bytes()));
     let stdout = read_all(child.stdout.take().expect("a pipe"));
     let stderr = read_all(child.stderr.take().expect("a pipe"));
-    Started {
+    RunningCommand {
         child,
         stdout,
         stderr,
@@ -198,27 +198,28 @@ fn read_all(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> 
     })
 }
 
-impl Started {
+impl RunningCommand {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     pub fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
-        kill_process(pid, signal).expect("a signal to our own child");
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"))
+            .expect("a process id");
+        kill_process(pid, signal).expect("sending a signal");
     }
 
-    /// Whether it has not ended yet.
+    /// Whether the command has not ended yet.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for the end; a command that outlives our patience is killed and has no code.
+    /// Waits for the end. Kills a command that takes too long, which then has no exit code.
     #[must_use]
-    pub fn wait(mut self) -> Ended {
+    pub fn wait(mut self) -> CommandOutput {
         let code = loop {
-            match self.child.try_wait().expect("our own child") {
+            match self.child.try_wait().expect("a child process") {
                 Some(status) => break status.code(),
                 None if self.since.elapsed() > PATIENCE => {
                     let _ = self.child.kill();
@@ -231,7 +232,7 @@ impl Started {
         let wall = self.since.elapsed();
         let stdout = self.stdout.join().expect("the reader of stdout");
         let stderr = self.stderr.join().expect("the reader of stderr");
-        Ended {
+        CommandOutput {
             code,
             stdout,
             stderr,
@@ -240,35 +241,35 @@ impl Started {
     }
 }
 
-impl Ended {
-    /// The one object that `--json` prints.
+impl CommandOutput {
+    /// Parses the one object that `--json` prints.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|e| panic!("stdout is no JSON: {e}\n{self}"))
+            .unwrap_or_else(|e| panic!("stdout is not JSON: {e}\n{self}"))
     }
 
-    /// Fails with everything there is to see unless the code is this one.
+    /// Fails with the whole output unless the exit code is this one.
     pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
         self
     }
 
-    /// Fails unless stderr says this.
+    /// Fails unless stderr contains this text.
     pub fn expect_stderr(self, text: &str) -> Self {
         assert!(
             self.stderr.contains(text),
-            "stderr does not say `{text}`\n{self}"
+            "stderr does not contain `{text}`\n{self}"
         );
         self
     }
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "code {:?} after {:?}\n--- stdout\n{}\n--- stderr\n{}",
+            "exit code {:?} after {:?}\n--- stdout\n{}\n--- stderr\n{}",
             self.code, self.wall, self.stdout, self.stderr
         )
     }

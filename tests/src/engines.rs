@@ -1,20 +1,20 @@
-//! Made-up scripts in the cages of both engines, and whether they show the same: value,
-//! error, console, and calls with their arguments and order.
+//! Runs generated scripts in the sandboxes of both engines and compares their output: value, error,
+//! console, and calls with their arguments and order.
 //!
-//! `cargo xtask engines --minutes N` goes through as many as there is time for; the test
-//! `engines` through some, and through those that once differed.
+//! `cargo xtask engines --minutes N` compares as many scripts as fit into the time. The test
+//! `engines` compares some generated scripts, and those that once differed.
 
-mod cage;
-#[path = "../../sandbox-guest/alike/src/chance.rs"]
-mod chance;
 mod compare;
+mod generate;
 mod known;
-mod making;
-#[path = "../../sandbox-guest/alike/src/programs.rs"]
+#[path = "../../sandbox-guest/differential/src/programs.rs"]
 pub mod programs;
+#[path = "../../sandbox-guest/differential/src/rng.rs"]
+mod rng;
+mod runner;
 mod shorten;
 mod tools;
 
-pub use cage::{Cage, Shown};
-pub use compare::{Compared, Difference, Pair};
-pub use making::Made;
+pub use compare::{Comparison, Difference, Pair};
+pub use generate::GeneratedScript;
+pub use runner::{EngineRunner, ScriptOutput};

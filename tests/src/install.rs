@@ -1,5 +1,4 @@
-//! Filling a folder from npm or PyPI, once for all tests and all programs that
-//! share it.
+//! Fills a folder from npm or PyPI, once for all tests and all programs that share it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 
-/// How often a registry is asked that did not answer, or broke off.
+/// Maximum number of attempts when a registry does not answer or a download breaks off.
 const TRIES: u32 = 3;
-/// So long it is left alone in between, and twice as long after that.
+/// Pause after the first failed attempt; each further pause is twice as long.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Fills a folder once. A stamp that is written last names what it holds; whoever comes
-/// meanwhile, from another program too, waits until it is there.
+/// Fills a folder once. A stamp file, written last, names the content. Other callers, also in other
+/// processes, wait until the folder is filled.
 pub(crate) fn once(
     root: &Path,
     name: &str,
@@ -30,7 +29,7 @@ pub(crate) fn once(
         return Ok(dir);
     }
     std::fs::create_dir_all(root)?;
-    // Held until this function ends, or the process does.
+    // Held until this function or the process ends.
     let lock = File::create(root.join(format!("{name}.lock")))?;
     flock(&lock, FlockOperation::LockExclusive)?;
     if is_there() {
@@ -55,7 +54,7 @@ pub(crate) fn once(
     Ok(dir)
 }
 
-/// With what else npm is to know, options or packages.
+/// Runs npm with additional options or packages.
 pub(crate) fn npm_install(dir: &Path, packages: &[&str]) -> Result<()> {
     std::fs::write(dir.join("package.json"), r#"{"private":true}"#)?;
     let mut npm = Command::new("npm");
@@ -89,7 +88,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         .lines()
         .rev()
         .find(|line| !line.trim().is_empty())
-        .unwrap_or("no word on stderr");
+        .unwrap_or("no message on stderr");
     bail!("{:?} failed: {last}", command.get_program())
 }
 
@@ -102,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_several_want_is_filled_once_and_again_for_other_versions() {
+    fn shared_folder_is_installed_once_per_version() {
         let root = TempDir::new().unwrap();
         let filled = AtomicU32::new(0);
         let fill = |dir: &Path| {
@@ -124,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_that_broke_off_is_begun_anew() {
+    fn interrupted_installation_is_restarted() {
         let root = TempDir::new().unwrap();
         let tried = AtomicU32::new(0);
         let fill = |dir: &Path| {
-            assert_eq!(std::fs::read_dir(dir)?.count(), 0, "something was left");
+            assert_eq!(std::fs::read_dir(dir)?.count(), 0, "folder not empty");
             std::fs::write(dir.join("half"), "")?;
             match tried.fetch_add(1, Ordering::SeqCst) {
-                0 => bail!("the registry hung up"),
+                0 => bail!("the registry closed the connection"),
                 _ => Ok(()),
             }
         };

@@ -1,6 +1,5 @@
-//! What the black-box tests share: the command line from outside, the headers
-//! of hostile scripts, what the operating system says of this process, and the
-//! servers and hosts that nobody here wrote.
+//! Code that the black-box tests share: commands and their output, the headers of hostile scripts,
+//! the memory and threads of this process, and third-party servers and hosts.
 
 mod apt;
 pub mod binary;

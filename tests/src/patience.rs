@@ -1,36 +1,35 @@
-//! Waiting for what another process or thread is about to do, and promises about
-//! time on a machine that does other things as well.
+//! Waits for other processes and threads, and checks time limits on a busy machine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes, however slow the machine and however busy it is with other tests.
+/// Enough time for everything, also on a slow and busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How often a promise about time is looked at before it counts as broken.
+/// Number of attempts before a time limit counts as exceeded.
 const TRIES: usize = 3;
-/// So many times slower a machine may be than the one that promises about time were made for.
+/// Factors by which a machine may be slower than the one for which the time limits were chosen.
 pub const SLOWER: [u32; 3] = [1, 4, 20];
 
-/// Until it is so.
+/// Waits until the condition holds.
 #[track_caller]
 pub fn wait_until(mut ready: impl FnMut() -> bool) {
     let since = Instant::now();
     while !ready() {
-        assert!(since.elapsed() < PATIENCE, "it never came");
+        assert!(since.elapsed() < PATIENCE, "the condition never held");
         std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 
-/// Until there is no such process, or nothing of it but what it leaves to its parent.
+/// Waits until the process has ended. Its parent may not have reaped it yet.
 #[track_caller]
 pub fn wait_until_gone(pid: u32) {
     let stat = format!("/proc/{pid}/stat");
     wait_until(|| std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")));
 }
 
-/// For what has to happen soon: a moment in which the machine did not run us is no
-/// broken promise, three in a row are.
+/// Checks something that must happen soon. A busy machine may delay this test, so only three
+/// failures in a row count.
 pub fn in_one_of_three(attempt: impl Fn()) {
     let kept = (1..TRIES).any(|_| catch_unwind(AssertUnwindSafe(&attempt)).is_ok());
     if !kept {
@@ -38,10 +37,10 @@ pub fn in_one_of_three(attempt: impl Fn()) {
     }
 }
 
-/// For what has to happen within a time: either it does, or it does within a multiple of it
-/// when every other time that plays a part is longer to the same degree.
+/// Checks something that must happen within a time limit. Tries again with a multiple of all times
+/// involved, for a slower machine. `attempt` gets the factor.
 pub fn at_its_own_pace(attempt: impl Fn(u32)) {
-    let (last, others) = SLOWER.split_last().expect("there are some");
+    let (last, others) = SLOWER.split_last().expect("a factor");
     let keeps = |slower: &u32| catch_unwind(AssertUnwindSafe(|| attempt(*slower))).is_ok();
     if !others.iter().any(keeps) {
         attempt(*last);
@@ -54,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// How often something was tried that succeeds for the first time at this try.
+    /// Returns the number of tries of an attempt that first succeeds at try `good`.
     fn tried(good: usize) -> Option<usize> {
         let count = Cell::new(0);
         let attempt = || {
@@ -66,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn one_of_three_tries_is_enough_and_a_fourth_is_not_made() {
+    fn one_success_in_three_tries_is_enough() {
         let found: Vec<_> = (1..=4).map(tried).collect();
         assert_eq!(found, [Some(1), Some(2), Some(3), None]);
     }
 
     #[test]
-    fn what_is_kept_by_a_slower_machine_is_kept_and_what_by_none_is_broken() {
+    fn time_bound_is_kept_if_any_try_keeps_it() {
         let kept_when = |slow_enough: u32| {
             let attempt = |slower| assert!(slower >= slow_enough, "not yet");
             catch_unwind(AssertUnwindSafe(|| at_its_own_pace(attempt))).is_ok()
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_gone_when_it_ended_though_nobody_asked_how() {
+    fn process_is_gone_once_exited() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         wait_until_gone(child.id());
         child.wait().unwrap();

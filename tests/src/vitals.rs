@@ -1,10 +1,9 @@
-//! What the operating system says of this very process: memory, open files,
-//! threads. Linux only; elsewhere there is nothing to compare and the checks
-//! that need it say so.
+//! Reads this process's memory, open files and threads from the operating system. Works only on
+//! Linux; elsewhere nothing is measured or checked.
 
 use std::time::{Duration, Instant};
 
-/// What is kept for longer stays.
+/// Maximum wait for the release of resources. Resources that are still held then count as kept.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +14,8 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    /// What is freed and kept by the allocator belongs to nobody, and is given back first. `None`
-    /// where there is no `/proc`.
+    /// Reads the current values, after the allocator has returned its freed memory to the system.
+    /// Returns `None` if there is no `/proc`.
     #[must_use]
     pub fn now() -> Option<Self> {
         give_back_what_is_freed();
@@ -34,7 +33,7 @@ impl Vitals {
     }
 }
 
-/// As the file of a process says.
+/// Reads the resident memory from a process's status file.
 pub(crate) fn resident_bytes(status: &str) -> Option<u64> {
     let status = std::fs::read_to_string(status).ok()?;
     let kib = status
@@ -45,9 +44,9 @@ pub(crate) fn resident_bytes(status: &str) -> Option<u64> {
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "a function of the C library")]
+#[expect(unsafe_code, reason = "calls a function of the C library")]
 fn give_back_what_is_freed() {
-    // SAFETY: it takes a number, may be called at any time and from any thread.
+    // SAFETY: the function takes a number, and may be called at any time from any thread.
     unsafe {
         libc::malloc_trim(0);
     }
@@ -56,8 +55,8 @@ fn give_back_what_is_freed() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn give_back_what_is_freed() {}
 
-/// Waits until the process is back to where it was, or says what it kept.
-/// What ends a run may still be closing when its report is there.
+/// Waits until the process is back to its earlier state, because parts of a run may still be
+/// closing when its report arrives. Returns an error with the resources that the process kept.
 pub fn settled_back(before: Option<Vitals>, slack_bytes: u64) -> Result<(), String> {
     let Some(before) = before else { return Ok(()) };
     let deadline = Instant::now() + PATIENCE;

@@ -1,5 +1,5 @@
-//! Hostile cases that need somebody outside the script: who cancels, who goes
-//! away, who runs the next script, who ends exactly at the deadline.
+//! Hostile cases that need an actor outside the script: one that cancels, drops the run, runs the
+//! next script, or ends a run exactly at its deadline.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::case_file::CaseFile;
 use tests::patience::{at_its_own_pace, wait_until};
-use tests::stage::{Played, Stage};
+use tests::stage::{RunOutcome, Stage};
 
-/// A script with all the time that it may need: none here means to meet a deadline.
+/// Returns a case with enough time, so that no case reaches a deadline by accident.
 fn case(script: &str) -> CaseFile {
     let wide = json!({"run_wall_ms_max": 600_000, "guest_cpu_ms_max": 600_000});
     limited(script, wide)
@@ -34,9 +34,9 @@ fn kinds(journal: &str) -> Vec<String> {
         .collect()
 }
 
-/// ASY-05
+/// Case ASY-05 of the catalogue.
 #[test]
-fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
+fn cancelled_run_makes_no_further_call() {
     let stage = Stage::new().unwrap();
     let script = "try { await box.slow({ms: 600000}); } catch { await box.write({from: 'catch'}); } finally { await box.write({from: 'finally'}); }";
     let playing = stage.begin(&case(script)).unwrap();
@@ -63,7 +63,7 @@ fn a_cancelled_run_makes_no_further_call_and_catches_nothing() {
 }
 
 #[test]
-fn a_script_that_computes_is_cancelled_at_once() {
+fn computing_script_is_cancelled_at_once() {
     at_its_own_pace(one_that_computes_is_cancelled);
 }
 
@@ -82,9 +82,9 @@ fn one_that_computes_is_cancelled(slower: u32) {
     );
 }
 
-/// ASY-10
+/// Case ASY-10 of the catalogue.
 #[test]
-fn a_run_that_nobody_waits_for_any_more_ends() {
+fn dropped_run_ends() {
     let stage = Stage::new().unwrap();
     drop(
         stage
@@ -95,22 +95,22 @@ fn a_run_that_nobody_waits_for_any_more_ends() {
         let path = fs::read_dir(stage.runs_dir()).ok()?.next()?.ok()?.path();
         fs::read_to_string(path).ok()
     };
-    // Its last line is whole with its end.
+    // The run has ended when the last line of the journal is complete.
     let is_over = |text: &String| text.contains("\"ended\"") && text.ends_with('\n');
     wait_until(|| journal().as_ref().is_some_and(is_over));
     assert!(journal().unwrap().contains("\"cancelled\""));
     assert!(stage.log.take().iter().all(|call| call.tool != "box.write"));
 }
 
-/// ASY-08
+/// Case ASY-08 of the catalogue.
 #[test]
-fn a_run_that_ends_exactly_at_its_deadline_ends_once() {
+fn run_ending_at_deadline_ends_once() {
     const REPETITIONS: usize = 10_000;
     const AT_ONCE: usize = 10;
     let stage = Stage::new().unwrap();
     let script = "return (await box.slow({ms: 2, value: 1})).value";
     let mut words = BTreeMap::new();
-    // On this machine, at this moment: a deadline that about half of the runs meet.
+    // Finds a deadline that about half of the runs exceed on this machine at this moment.
     let mut deadline_ms = 8;
     for _ in 0..REPETITIONS / AT_ONCE {
         let limits = json!({"run_wall_ms_max": deadline_ms});
@@ -134,8 +134,9 @@ fn a_run_that_ends_exactly_at_its_deadline_ends_once() {
     assert_eq!(seen, ["done", "stopped"], "{words:?}");
 }
 
-/// One terminal state, the same in the journal and in the report.
-fn ended_once(played: &Played) {
+/// Checks that the journal contains one terminal state of the run, and that the report has the
+/// same.
+fn ended_once(played: &RunOutcome) {
     let lines = played.journal.lines();
     let ends: Vec<Value> = lines
         .filter(|line| line.contains("\"ended\""))
@@ -152,9 +153,9 @@ fn ended_once(played: &Played) {
     );
 }
 
-/// FLO-06
+/// Case FLO-06 of the catalogue.
 #[test]
-fn nothing_of_a_run_is_there_in_the_next() {
+fn runs_share_no_state() {
     let stage = Stage::new().unwrap();
     let leave = "globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = () => 'mine'; \
         Symbol.for('left'); Math.left = 3; console.left = 4; JSON.parse = null; \
@@ -178,9 +179,9 @@ fn nothing_of_a_run_is_there_in_the_next() {
     }
 }
 
-/// MEM-06
+/// Case MEM-06 of the catalogue.
 #[test]
-fn memory_of_a_run_is_not_readable_in_the_next() {
+fn memory_of_one_run_is_unreadable_in_next() {
     let stage = Stage::new().unwrap();
     let plant = "const kept = []; for (let i = 0; i < 200; i++) kept.push(new Uint8Array(65536).fill(0xA7)); return kept.length";
     let scan = "let found = 0; for (let i = 0; i < 20; i++) { const b = new Uint8Array(65536); if (b.indexOf(0xA7) >= 0) found++; } return found";

@@ -1,4 +1,4 @@
-//! What ships, looked at from outside: the guest inside the binary.
+//! Checks the guests inside the shipped binary.
 
 use std::fs;
 
@@ -7,14 +7,15 @@ use tests::binary::airlock;
 use tests::engine::carries_both;
 use wasmtime::{Engine, Module};
 
-/// The sections of the binary that carry compiled guests; QuickJS only where it was made.
+/// The sections of the binary that contain the compiled guests. QuickJS exists only if it was
+/// built.
 const BOA: &str = ".airlock_guest";
 const QUICKJS: &str = ".airlock_quickjs";
-/// The guest that reads the text of scripts.
+/// The section of the guest that parses scripts.
 const CHECKER: &str = ".airlock_checker";
 
 #[test]
-fn the_guests_inside_the_shipped_binary_import_nothing() {
+fn shipped_guests_import_nothing() {
     let binary = fs::read(airlock()).unwrap();
     let file = object::File::parse(&*binary).unwrap();
     let section = |name| Some(file.section_by_name(name)?.data().unwrap());
@@ -31,21 +32,19 @@ fn the_guests_inside_the_shipped_binary_import_nothing() {
 fn imports_nothing(image: &[u8]) {
     assert!(
         image.len() > 1024 * 1024,
-        "{} bytes are no guest",
+        "{} bytes are too few for a guest",
         image.len()
     );
-    let engine = Engine::new(&cage::config()).unwrap();
-    #[expect(
-        unsafe_code,
-        reason = "the bytes come out of the binary that this build made"
-    )]
-    // SAFETY: compiled by the factory of this very build; Wasmtime checks version and settings.
+    let engine = Engine::new(&wasmtime_config::config()).unwrap();
+    #[expect(unsafe_code, reason = "the bytes come from the binary of this build")]
+    // SAFETY: compiled by the image builder of this same build; Wasmtime checks version and
+    // settings.
     let guest = unsafe { Module::deserialize(&engine, image) }.unwrap();
     let imports: Vec<_> = guest
         .imports()
         .map(|import| format!("{}.{}", import.module(), import.name()))
         .collect();
-    assert_eq!(imports, [""; 0], "the guest can reach these");
+    assert_eq!(imports, [""; 0], "the guest has imports");
     let exports: Vec<_> = guest
         .exports()
         .map(|export| export.name().to_owned())
@@ -59,7 +58,7 @@ fn imports_nothing(image: &[u8]) {
 }
 
 #[test]
-fn the_binary_needs_no_other_library_than_the_systems_own() {
+fn binary_needs_system_libraries_only() {
     let binary = fs::read(airlock()).unwrap();
     let file = object::File::parse(&*binary).unwrap();
     let libraries: Vec<_> = file
@@ -76,8 +75,8 @@ fn the_binary_needs_no_other_library_than_the_systems_own() {
     }
 }
 
-/// The parser of scripts is in the checker guest and nowhere else: no name of it is in a section of
-/// the program's own.
+/// Only the checker guest contains the parser of scripts: no section of the program itself contains
+/// one of the parser's names.
 #[test]
 fn binary_has_no_script_parser_outside_its_guests() {
     const NAMES: [&[u8]; 2] = [b"oxc_parser", b"oxc_semantic"];

@@ -1,5 +1,5 @@
-//! Who may depend on whom, held against a list that a reviewer reads; and the
-//! shipped broker without a Wasm compiler.
+//! Checks the dependencies of each crate against a reviewed list, and that the shipped broker has
+//! no Wasm compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ struct Border {
 }
 
 #[test]
-fn every_crate_depends_on_what_the_list_allows_and_on_nothing_else() {
+fn crates_depend_only_on_listed_crates() {
     let allowed = allowed();
     let found = found();
     assert_eq!(
@@ -34,7 +34,7 @@ fn every_crate_depends_on_what_the_list_allows_and_on_nothing_else() {
 }
 
 #[test]
-fn the_shipped_broker_contains_no_wasm_compiler() {
+fn shipped_broker_contains_no_wasm_compiler() {
     let output = cargo()
         .args([
             "tree",
@@ -63,9 +63,9 @@ fn the_shipped_broker_contains_no_wasm_compiler() {
         .collect();
     assert!(
         names.contains("wasmtime"),
-        "the tree is the broker's:\n{tree}"
+        "the tree does not contain wasmtime:\n{tree}"
     );
-    // Containers that the runtime shares with the compiler; they compile nothing.
+    // Container types that the runtime shares with the compiler. They compile nothing.
     let containers = ["cranelift-bforest", "cranelift-bitset", "cranelift-entity"];
     let compilers: Vec<_> = names
         .iter()
@@ -96,7 +96,7 @@ fn border(kinds: BTreeMap<String, Names>) -> Border {
             "normal" => &mut border.normal,
             "dev" => &mut border.dev,
             "build" => &mut border.build,
-            _ => panic!("`{kind}` is no kind of dependency"),
+            _ => panic!("unknown kind of dependency `{kind}`"),
         } = names;
     }
     border
@@ -134,7 +134,7 @@ fn direct(package: &Value) -> Border {
             (None, _) => &mut border.normal,
             (Some("dev"), _) => &mut border.dev,
             (Some("build"), _) => &mut border.build,
-            (Some(other), _) => panic!("`{other}` is no kind of dependency"),
+            (Some(other), _) => panic!("unknown kind of dependency `{other}`"),
         };
         names.insert(dependency["name"].as_str().unwrap().to_owned());
     }

@@ -1,5 +1,5 @@
-//! Both engines, held against each other: made-up scripts, and those that once told them
-//! apart. `cargo xtask engines --minutes N` goes through as many as there is time for.
+//! Compares both engines on generated scripts, and on the scripts that once differed. `cargo xtask
+//! engines --minutes N` compares more generated scripts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use airlock::sandbox::DIFFERENCES;
 use tests::engine::carries_both;
-use tests::engines::{Compared, Difference, Made, Pair};
+use tests::engines::{Comparison, Difference, GeneratedScript, Pair};
 
-/// Begins where no long run begins.
+/// The first seed. Long runs begin with other seeds.
 const FIRST: u64 = 1;
 const SCRIPTS: u64 = 400;
 
-/// Both engines; or `None` after a `SKIP:` line where this build carries only one.
+/// Returns both engines, or `None` after a `SKIP:` line if this build contains only one.
 fn pair() -> Option<Pair> {
     if !carries_both() {
         eprintln!(
-            "SKIP: this build carries one engine; `cargo xtask engine quickjs` adds the other"
+            "SKIP: this build contains one engine; `cargo xtask engine quickjs` adds the other"
         );
         return None;
     }
@@ -28,19 +28,19 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("engines")
 }
 
-fn told(differences: &[Difference]) -> String {
+fn report(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect()
 }
 
-fn different(pair: &Pair, made: &Made) -> Option<Difference> {
+fn different(pair: &Pair, made: &GeneratedScript) -> Option<Difference> {
     match pair.compare(made) {
-        Compared::Different(difference) => Some(*difference),
-        Compared::Same | Compared::Open => None,
+        Comparison::Different(difference) => Some(*difference),
+        Comparison::Same | Comparison::Open => None,
     }
 }
 
 #[test]
-fn made_up_scripts_show_the_same() {
+fn generated_scripts_behave_the_same() {
     let Some(pair) = pair() else { return };
     let seeds = fs::read_to_string(folder().join("seeds")).unwrap();
     let kept: Vec<u64> = seeds
@@ -51,19 +51,19 @@ fn made_up_scripts_show_the_same() {
     assert!(!kept.is_empty());
     let (mut compared, mut differences) = (0, Vec::new());
     for seed in kept.into_iter().chain(FIRST..FIRST + SCRIPTS) {
-        match pair.compare(&Made::of(seed)) {
-            Compared::Same => compared += 1,
-            Compared::Open => {}
-            Compared::Different(difference) => differences.push(pair.shorten(*difference)),
+        match pair.compare(&GeneratedScript::from_seed(seed)) {
+            Comparison::Same => compared += 1,
+            Comparison::Open => {}
+            Comparison::Different(difference) => differences.push(pair.shorten(*difference)),
         }
     }
-    assert!(differences.is_empty(), "{}", told(&differences));
-    // What is left out is the exception.
+    assert!(differences.is_empty(), "{}", report(&differences));
+    // Scripts that are not compared must be the exception.
     assert!(compared > SCRIPTS * 4 / 5, "{compared} were compared");
 }
 
 #[test]
-fn scripts_that_once_told_them_apart_do_so_no_more() {
+fn former_differences_are_gone() {
     let Some(pair) = pair() else { return };
     let mut files: Vec<PathBuf> = fs::read_dir(folder().join("found"))
         .unwrap()
@@ -73,22 +73,22 @@ fn scripts_that_once_told_them_apart_do_so_no_more() {
     assert!(!files.is_empty());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        match pair.compare(&Made::read(&text)) {
-            Compared::Same => {}
-            Compared::Open => panic!("{} is not compared", file.display()),
-            Compared::Different(difference) => panic!("{}\n{difference}", file.display()),
+        match pair.compare(&GeneratedScript::read(&text)) {
+            Comparison::Same => {}
+            Comparison::Open => panic!("{} is not compared", file.display()),
+            Comparison::Different(difference) => panic!("{}\n{difference}", file.display()),
         }
     }
 }
 
-/// A name that only Boa has, so that it stands for a fault that nobody knows.
+/// Uses a global that only Boa has, as an example of an unknown difference.
 #[test]
-fn what_differs_is_noticed_and_shortened() {
+fn difference_is_detected_and_shrunk() {
     let Some(pair) = pair() else { return };
     let text = "const unused = [1, 2, 3];\nlog(unused.map(x => x * 2));\nlog([typeof globalThis['Tempo' + 'ral'], 5]);\nawait shop.find({ query: 'a' });";
-    let mut made = Made::read(text);
+    let mut made = GeneratedScript::read(text);
     made.statements = text.lines().map(str::to_owned).collect();
-    let found = different(&pair, &made).expect("they differ");
+    let found = different(&pair, &made).expect("a difference");
     let short = pair.shorten(found);
     let statements = short.made.statements.join("\n");
     assert!(statements.contains("'Tempo'+'ral'"), "{statements}");
@@ -97,10 +97,12 @@ fn what_differs_is_noticed_and_shortened() {
 }
 
 #[test]
-fn a_seed_makes_one_script_and_all_kinds_are_made() {
-    let scripts: Vec<String> = (0..600).map(|seed| Made::of(seed).script()).collect();
+fn seed_is_deterministic_and_all_productions_occur() {
+    let scripts: Vec<String> = (0..600)
+        .map(|seed| GeneratedScript::from_seed(seed).script())
+        .collect();
     for (seed, script) in (0..600).zip(&scripts) {
-        assert_eq!(*script, Made::of(seed).script());
+        assert_eq!(*script, GeneratedScript::from_seed(seed).script());
     }
     let all = scripts.concat();
     for kind in [
@@ -127,16 +129,16 @@ fn a_seed_makes_one_script_and_all_kinds_are_made() {
     ] {
         assert!(
             kind == "label" || all.contains(kind),
-            "no script says {kind}"
+            "no script contains {kind}"
         );
     }
     let distinct: BTreeSet<&String> = scripts.iter().collect();
     assert!(distinct.len() > 580);
 }
 
-/// The documents have the same list, in the same words.
+/// The design document contains the list of differences, word for word.
 #[test]
-fn every_known_difference_stands_in_the_documents() {
+fn known_differences_are_documented() {
     let document =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/design/0022-a-second-engine.md");
     let document = fs::read_to_string(document).unwrap();

@@ -1,24 +1,24 @@
-//! Scripts that fail, each with what a model is told of it: what was wrong, where,
-//! and what was there instead. `tests/failing` holds the scripts, and beside each
-//! what airlock says of it. With `AIRLOCK_BLESS=1` that is written anew.
+//! Failing scripts, each with the error report for the model: the error, its position, and the
+//! value that was found. `tests/failing` contains the scripts, each with its report beside it. With
+//! `AIRLOCK_BLESS=1` the reports are rewritten.
 //!
-//! Both engines say the same, but for the scripts that `quickjs.toml` lists with
-//! the reason; for those, what QuickJS says stands in a file of its own.
+//! Both engines give the same report, except for the scripts that `quickjs.toml` lists with the
+//! reason. For those scripts, a separate file contains the report of QuickJS.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use airlock::sandbox::JsEngine;
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::engine::engine;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("failing")
 }
 
-/// Why QuickJS says something else of a script, by the script's file name.
+/// Returns why QuickJS reports a script differently, by the script's file name.
 fn exceptions() -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(folder().join("quickjs.toml")).expect("the exceptions");
+    let text = std::fs::read_to_string(folder().join("quickjs.toml")).expect("quickjs.toml");
     toml::from_str(&text).expect("a reason for each script")
 }
 
@@ -30,7 +30,7 @@ fn scripts() -> Vec<PathBuf> {
     paths
 }
 
-/// What a person and a model are told, without what differs from run to run.
+/// Returns the report for a person and a model, without run-specific values.
 fn told_of(script: &Path) -> String {
     let home = Home::new();
     let name = script.file_name().expect("a name").to_string_lossy();
@@ -41,7 +41,7 @@ fn told_of(script: &Path) -> String {
     ]
     .map(str::to_owned)
     .to_vec();
-    // A script that needs other limits says so in its first line.
+    // A script that needs other limits has their flags in its first line.
     let first = text.lines().next().unwrap_or_default();
     if let Some(options) = first.strip_prefix("// run with ") {
         args.extend(options.split_whitespace().map(str::to_owned));
@@ -51,9 +51,9 @@ fn told_of(script: &Path) -> String {
     describe(&ended)
 }
 
-fn describe(ended: &Ended) -> String {
+fn describe(ended: &CommandOutput) -> String {
     let is_about_the_run = |line: &str| line == "calls:" || line.starts_with("run ");
-    // What the check said of it beforehand is another matter.
+    // The findings of the check before the run are not compared.
     let (_, ending) = ended.stderr.split_once("error: the ").expect("an error");
     let ending = format!("error: the {ending}");
     let mut text: String = ending
@@ -72,7 +72,7 @@ fn describe(ended: &Ended) -> String {
     text
 }
 
-/// How often a loop had gone round depends on the machine.
+/// Replaces the number of rounds of a loop, which depends on the machine.
 fn without_rounds(text: &str) -> String {
     let mut parts = text.split("round ");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -89,7 +89,7 @@ fn without_rounds(text: &str) -> String {
 }
 
 #[test]
-fn what_is_said_of_a_script_that_failed() {
+fn failing_scripts_match_error_goldens() {
     let exceptions = exceptions();
     let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
     let mut wrong = Vec::new();
@@ -101,7 +101,8 @@ fn what_is_said_of_a_script_that_failed() {
         let golden = script.with_extension(if is_exception { "quickjs.txt" } else { "txt" });
         let expected = std::fs::read_to_string(&golden).unwrap_or_default();
         let mut told = told_of(script);
-        // A second look behind a limit is short, and on a busy machine at times too short.
+        // A second look at a script that reached a limit has little time, and finds nothing on a
+        // busy machine.
         for _ in 0..3 {
             if told != expected && told.contains("limit-") {
                 told = told_of(script);
@@ -117,18 +118,18 @@ fn what_is_said_of_a_script_that_failed() {
 }
 
 #[test]
-fn every_exception_is_about_a_script_and_every_expectation_has_one() {
+fn exceptions_and_expectations_belong_to_scripts() {
     let names: Vec<_> = scripts()
         .iter()
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
     for (name, why) in exceptions() {
-        assert!(names.contains(&name), "{name} is no script");
+        assert!(names.contains(&name), "{name}: no such script");
         assert!(!why.trim().is_empty(), "{name}: no reason");
         let own = folder().join(&name).with_extension("quickjs.txt");
         let both = folder().join(&name).with_extension("txt");
         let read = |path: &Path| std::fs::read_to_string(path).unwrap();
-        assert_ne!(read(&own), read(&both), "{name} is no exception");
+        assert_ne!(read(&own), read(&both), "{name}: the reports are equal");
     }
     for file in std::fs::read_dir(folder()).unwrap() {
         let path = file.unwrap().path();
@@ -138,6 +139,6 @@ fn every_exception_is_about_a_script_and_every_expectation_has_one() {
         };
         let is_of =
             |end: &str| names.contains(&format!("{}{end}", stem.trim_end_matches(".quickjs")));
-        assert!(is_of(".js") || is_of(".ts"), "{name} belongs to no script");
+        assert!(is_of(".js") || is_of(".ts"), "{name}: no such script");
     }
 }

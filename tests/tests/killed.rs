@@ -1,5 +1,5 @@
-//! airlock ends by SIGKILL, at which it can end nothing itself: no process that it has started is
-//! left, however busy, deaf or fertile.
+//! Kills airlock by SIGKILL, so that it cannot clean up. All processes that it started must end,
+//! even if they are busy, ignore signals or have started others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,9 +9,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use tests::command::{Home, start};
 use tests::patience::wait_until;
-use tests::serving::Serving;
+use tests::serving::ServeProcess;
 
-/// A server of one tool, in shell; `CALL` is what it does about a call.
+/// A server with one tool, in shell. `CALL` is replaced by the action for a call.
 const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
 while read -r line; do
@@ -25,12 +25,12 @@ while read -r line; do
 done
 "#;
 
-/// Heeds no signal that can be ignored, and does not look at its stdin any more.
+/// Ignores every signal that can be ignored, and no longer reads stdin.
 const DEAF: &str = "trap '' HUP INT TERM; : > deaf.busy; while :; do sleep 100000; done";
-/// Has started others, of which one is deaf too.
+/// Starts other processes, one of which ignores signals too.
 const PARENT: &str =
     "sh -c 'trap \"\" HUP TERM; sleep 100001; :' & sleep 100002 & : > parent.busy; wait";
-/// An approver that thinks, by way of another program.
+/// An approver that waits for another program.
 const APPROVER: &str = "cat > asked; trap '' TERM; sleep 100003; :";
 
 /// A home with two servers and an approver.
@@ -76,7 +76,7 @@ impl Stage {
     }
 }
 
-/// A process by what tells it from a later one of the same number.
+/// A process, with a value that distinguishes it from a later process with the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     pid: u32,
@@ -85,7 +85,7 @@ struct Process {
     parent: u32,
 }
 
-/// Every process that has not ended.
+/// Returns all running processes.
 fn processes() -> Vec<Process> {
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     numbers
@@ -106,7 +106,7 @@ fn process(pid: u32) -> Option<Process> {
     })
 }
 
-/// What a process has started, and what that has started.
+/// Returns the descendants of a process.
 fn started_by(root: u32) -> BTreeSet<Process> {
     let all = processes();
     let mut found: BTreeSet<Process> = BTreeSet::new();
@@ -133,7 +133,7 @@ fn sleeping(started: &BTreeSet<Process>) -> usize {
     started.iter().filter(|it| it.name == "sleep").count()
 }
 
-/// Until so many programs sleep below this process; what there is then.
+/// Waits until this many descendants of a process sleep, and returns all its descendants.
 fn wait_for_sleepers(root: u32, count: usize) -> BTreeSet<Process> {
     wait_until(|| sleeping(&started_by(root)) >= count);
     started_by(root)
@@ -168,11 +168,11 @@ fn a_killed_run_leaves_no_approver() {
 #[test]
 fn a_killed_serve_leaves_no_server_and_no_approver() {
     let stage = Stage::new();
-    let mut serving = Serving::start_in(stage.home, &stage.args);
+    let mut serving = ServeProcess::start_in(stage.home, &stage.args);
     let session = serving.session(&json!({}));
     let script = json!({"code": "await Promise.all([deaf.t({}), parent.t({})])"});
     let params = json!({"name": "run_script", "arguments": script});
-    // Its response does not begin before the run ends.
+    // In a thread, because the response begins only after the end of the run.
     std::thread::spawn(move || session.begin(1, "tools/call", &params).status);
     let exists = |file: &str| serving.home.path().join(file).exists();
     wait_until(|| exists("deaf.busy") && exists("asked"));
@@ -181,12 +181,12 @@ fn a_killed_serve_leaves_no_server_and_no_approver() {
     wait_until_gone(&started);
 }
 
-/// The servers of a run that is killed while they are being started.
+/// Kills airlock while it starts the servers of a run.
 #[test]
 fn a_run_that_is_killed_at_any_moment_of_its_start_leaves_nobody() {
     let stage = Stage::new().without_approver();
     let args = ["run", "-e", "await parent.t({})"].map(str::to_owned);
-    // With so many processes below it: each server is two.
+    // Kills airlock when it has this many descendants. Each of the two servers has two processes.
     for moment in (0..=4).cycle().take(25) {
         let run = start(&mut stage.home.airlock(args.iter().chain(&stage.args)), "");
         wait_until(|| started_by(run.pid()).len() >= moment);
@@ -196,7 +196,7 @@ fn a_run_that_is_killed_at_any_moment_of_its_start_leaves_nobody() {
     }
 }
 
-/// Those with this home in their environment.
+/// Returns the processes with this home in their environment.
 fn of_home(home: &Path) -> Vec<Process> {
     let home = format!("HOME={}\0", home.display());
     let is_of_home = |it: &Process| {

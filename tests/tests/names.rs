@@ -1,5 +1,5 @@
-//! Tools whose names are hard to write or hard to tell apart: a script reaches
-//! every one of them, under a name that the order of the listing does not change.
+//! Tests tools whose names are hard to write or hard to distinguish. A script can call each of
+//! them, under a name that does not depend on the order of the tool list.
 
 use airlock::{Broker, InProcessTool, Script};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const NAMES: [&str; 12] = [
     "toJSON",
 ];
 
-/// Calls every member of `odd` that can be seen, each once in both forms.
+/// Calls every visible member of `odd` once as `odd.member` and once as `odd_member`.
 const SCRIPT: &str = "
 const reached = {};
 for (const member of Object.keys(odd)) {
@@ -54,7 +54,7 @@ async fn reached(order: &[&'static str]) -> Value {
 }
 
 #[tokio::test]
-async fn every_odd_name_is_callable_and_keeps_its_member_in_any_order() {
+async fn odd_names_are_callable_and_order_independent() {
     let value = reached(&NAMES).await;
     assert_eq!(
         (&value["awaited"], &value["prototype"]),

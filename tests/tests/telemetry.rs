@@ -1,4 +1,4 @@
-//! Traces and metrics, as a collector gets them.
+//! Tests the traces and metrics that a collector receives.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use tests::stdio_host::{StdioHost, text};
 
 const SECRET: &str = "the words of the argument";
 
-/// A path, its headers, and what was posted there.
-type Posted = (String, String, Value);
+/// The path, headers and body of a posted export.
+type PostedExport = (String, String, Value);
 
-/// Takes what is posted, one connection after the other.
-fn collector() -> (String, Receiver<Posted>) {
+/// Starts a collector, which accepts one connection at a time.
+fn collector() -> (String, Receiver<PostedExport>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (put, posted) = channel();
@@ -29,7 +29,7 @@ fn collector() -> (String, Receiver<Posted>) {
     (address, posted)
 }
 
-fn take_all(stream: TcpStream, put: &Sender<Posted>) -> Option<()> {
+fn take_all(stream: TcpStream, put: &Sender<PostedExport>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     loop {
         let mut head = String::new();
@@ -51,7 +51,7 @@ fn take_all(stream: TcpStream, put: &Sender<Posted>) -> Option<()> {
     }
 }
 
-/// A home with one server, `word`, whose log says what reached it.
+/// Returns a home with one server, `word`, which logs the messages that it receives.
 fn home() -> Home {
     let home = Home::new();
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
@@ -71,11 +71,11 @@ fn home() -> Home {
     home
 }
 
-/// All spans that have come once the root is among them.
-fn spans(posted: &Receiver<Posted>) -> Vec<Value> {
+/// Waits for the root span, and returns all spans that have arrived.
+fn spans(posted: &Receiver<PostedExport>) -> Vec<Value> {
     let mut spans = Vec::new();
     while !spans.iter().any(|it: &Value| it["name"] == "run_script") {
-        let (path, _, body) = posted.recv_timeout(PATIENCE).expect("a post");
+        let (path, _, body) = posted.recv_timeout(PATIENCE).expect("an export");
         if path == "/v1/traces" {
             let of = &body["resourceSpans"][0]["scopeSpans"][0]["spans"];
             spans.extend(of.as_array().unwrap().clone());
@@ -98,15 +98,15 @@ fn attribute<'a>(span: &'a Value, key: &str) -> &'a Value {
 const SCRIPT: &str = "const a = await word.echo({text: input}); \
     await word.secret({text: input}).catch(() => 0); return a.arguments.text";
 
-/// The arguments of a run of the script.
+/// Returns the arguments of a run of the script.
 fn running(input: &str) -> [&str; 7] {
     let file = "airlock.toml";
     ["run", "--config", file, "-e", SCRIPT, "--input", input]
 }
 
 #[test]
-fn a_run_is_a_trace_of_calls_decisions_and_requests_without_what_was_said() {
-    // The end of a process does not wait for long until a collector has everything.
+fn run_trace_has_calls_decisions_and_requests_without_content() {
+    // At its end, a process waits only briefly for its collector.
     in_one_of_three(a_run_is_a_trace);
 }
 
@@ -122,7 +122,7 @@ fn a_run_is_a_trace() {
         .wait()
         .expect_code(0);
     assert!(ended.stdout.contains(SECRET), "{ended}");
-    let all: Vec<Posted> = std::iter::from_fn(|| posted.try_recv().ok()).collect();
+    let all: Vec<PostedExport> = std::iter::from_fn(|| posted.try_recv().ok()).collect();
     let told = all.iter().map(|(_, _, body)| body.to_string());
     let told: String = told.collect();
     assert!(!told.contains(SECRET), "{told}");
@@ -153,7 +153,7 @@ fn a_run_is_a_trace() {
     let decisions = spans.iter().filter(|it| it["name"] == "decision");
     assert_eq!(decisions.count(), 2);
     assert!(spans.iter().all(|it| it["traceId"] == root["traceId"]));
-    // The server was told which span its request is.
+    // The request to the server contained its span.
     let log = std::fs::read_to_string(home.path().join("log")).unwrap();
     let (trace, span) = (request["traceId"].as_str(), request["spanId"].as_str());
     let sent = format!("00-{}-{}-01", trace.unwrap(), span.unwrap());
@@ -161,7 +161,7 @@ fn a_run_is_a_trace() {
 }
 
 #[test]
-fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
+fn trace_context_propagates_from_host_to_server() {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let (address, posted) = collector();
     let home = home();
@@ -185,7 +185,7 @@ fn a_host_that_has_a_trace_finds_our_run_in_it_and_a_server_too() {
 }
 
 #[test]
-fn how_often_descriptions_are_fetched_is_told() {
+fn description_fetches_are_counted() {
     in_one_of_three(fetches_are_told);
 }
 
@@ -197,7 +197,7 @@ fn fetches_are_told() {
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address);
     let mut host = StdioHost::start(&mut command, &json!({}));
     let mut fetch = || host.call("get_tool_details", &json!({"tools": ["word.echo"]}));
-    while !text(&fetch()).contains("too often") {}
+    while !text(&fetch()).contains("too many description fetches") {}
     drop(host);
     let all = posted.try_iter().map(|(_, _, body)| body.to_string());
     let fetches: Vec<_> = all
@@ -211,13 +211,13 @@ fn fetches_are_told() {
 }
 
 #[test]
-fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_nothing() {
+fn missing_or_silent_collector_costs_nothing() {
     let home = home();
     let args = running("\"x\"");
     home.run(args).expect_code(0);
     let log = std::fs::read_to_string(home.path().join("log")).unwrap();
     assert!(!log.contains("00-"), "{log}");
-    // Takes connections and never answers.
+    // Accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
     for address in ["http://127.0.0.1:1", &silent] {
@@ -234,7 +234,7 @@ fn without_a_collector_nothing_is_sent_and_one_that_is_away_or_silent_costs_noth
             "{ended}"
         );
     }
-    // What another program on the same machine is told to speak stops nobody here.
+    // An environment variable for another program on the same machine does not stop airlock.
     let mut command = home.airlock(args);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
     command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");

@@ -1,8 +1,8 @@
-//! The benchmarks: the same work through every engine, in interleaved rounds.
-//! Nothing is measured here but the cold start of a process; the engines
-//! measure themselves and hand back their samples.
+//! The benchmarks: every engine does the same work, in interleaved rounds. This crate measures only
+//! the cold start of a process; the engines measure everything else and print their samples.
 
 mod engine;
+mod engine_name;
 mod machine;
 pub(crate) mod medians;
 mod ours;
@@ -12,7 +12,6 @@ mod rows;
 mod samples;
 mod table;
 pub(crate) mod tokens;
-mod which;
 mod work;
 pub(crate) mod workloads;
 
@@ -22,10 +21,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths;
 use engine::Engine;
+use engine_name::EngineName;
 use rows::{Line, Row};
-use which::Which;
 
-/// How much is measured, from the command line.
+/// The rows to measure, from the command line.
 struct Extent {
     rows: Vec<Row>,
     quick: bool,
@@ -35,14 +34,14 @@ pub(crate) fn ours_alone(words: &[&str]) -> Result<()> {
     measure(words, |_| Ok(Vec::new()))
 }
 
-/// Twelve servers and a thousand tools behind one; a test that is run to be read. What is
-/// measured is the binary of a plain release build; the test around it need not be optimised.
+/// Measures `airlock serve` with twelve servers and a thousand tools. Runs a test that measures a
+/// plain release build of the binary, and shows its figures. The test itself is not optimised.
 pub(crate) fn serve() -> Result<()> {
-    let complaint = "serving is slower than it may be";
+    let complaint = "serving is slower than its limit";
     shipped(&["--test", "scale"], &["many::"], &[], complaint)
 }
 
-/// Runs tests that measure a plain release build of the binary; the tests are not optimised.
+/// Runs tests that measure a plain release build of the binary. The tests are not optimised.
 fn shipped(
     targets: &[&str],
     filters: &[&str],
@@ -50,7 +49,7 @@ fn shipped(
     complaint: &'static str,
 ) -> Result<()> {
     let binary = ours::shipped()?;
-    eprintln!("building the tests that measure it (not optimised)");
+    eprintln!("building the tests that measure airlock (not optimised)");
     let status = Command::new("cargo")
         .args(["test", "--quiet", "-p", "tests"])
         .args(targets)
@@ -69,32 +68,33 @@ fn shipped(
     Ok(())
 }
 
-/// Scripts made from the grammar, likewise: what each takes, and what a good session beside them.
+/// Measures hostile scripts from the grammar with a test, like [`serve`]: the cost of each script,
+/// and the delay of a good session beside them.
 pub(crate) fn hostile(words: &[&str]) -> Result<()> {
     let count = match words {
         [] => 100_000,
         [count] => count.replace([',', '_'], "").parse::<u64>()?,
-        _ => bail!("`bench hostile` takes one number"),
+        _ => bail!("expected at most one number after `bench hostile`"),
     };
     let count = [("AIRLOCK_SCRIPTS", count.to_string())];
-    let complaint = "a hostile script takes more than it may, or holds up others";
+    let complaint = "a hostile script exceeds its limits, or delays other sessions";
     shipped(&["--test", "generated_scripts"], &[], &count, complaint)
 }
 
-/// Text of every other kind that costs, likewise.
+/// Measures all other expensive text from outside with a test, like [`serve`].
 pub(crate) fn outside_text() -> Result<()> {
     let complaint = "a text from outside takes longer than a second";
     shipped(&["--test", "outside_text"], &[], &[], complaint)
 }
 
-/// What a reviewer waits for, likewise.
+/// Measures a policy reviewer's commands with a test, like [`serve`].
 pub(crate) fn workbench() -> Result<()> {
     let targets = ["--test", "scale", "--test", "workbench"];
-    let complaint = "a reviewer waits longer than they should";
+    let complaint = "a reviewer's command is slower than its limit";
     shipped(&targets, &["workbench::", "large::"], &[], complaint)
 }
 
-/// The measuring is a test of the broker, which knows search; here it is run to be read.
+/// Measures search, by running a test of the broker and showing its figures.
 pub(crate) fn search() -> Result<()> {
     let status = std::process::Command::new("cargo")
         .args([
@@ -110,7 +110,7 @@ pub(crate) fn search() -> Result<()> {
         .current_dir(paths::root())
         .status()
         .context("cargo could not be started")?;
-    anyhow::ensure!(status.success(), "search finds less than it should");
+    anyhow::ensure!(status.success(), "search finds fewer tools than required");
     Ok(())
 }
 
@@ -118,7 +118,8 @@ pub(crate) fn beside_peers(words: &[&str]) -> Result<()> {
     measure(words, peers::install)
 }
 
-/// Nothing is timed: the figures are questions, and attacks that got through.
+/// Replays recorded tasks and attacks. Counts the questions and the successful attacks, and
+/// measures no times.
 pub(crate) fn replay() -> Result<()> {
     let status = Command::new("cargo")
         .args([
@@ -135,7 +136,7 @@ pub(crate) fn replay() -> Result<()> {
         .status()
         .context("cargo could not be started")?;
     if !status.success() {
-        bail!("the replay did not come out as it must");
+        bail!("the replay has too many questions, or an attack succeeded");
     }
     Ok(())
 }
@@ -144,10 +145,10 @@ fn measure(
     words: &[&str],
     peers: impl FnOnce(&std::path::Path) -> Result<Vec<Engine>>,
 ) -> Result<()> {
-    let (which, words) = Which::of(words)?;
+    let (which, words) = EngineName::parse(words)?;
     let extent = Extent::parse(&words)?;
     let target = paths::target();
-    let work = work::write(&target.join("bench")).context("the work could not be written")?;
+    let work = work::write(&target.join("bench")).context("writing the workload")?;
     let peers = peers(&target)?;
     let mut engines = vec![ours::build(&target, which)?];
     engines.extend(peers);
@@ -175,7 +176,7 @@ impl Extent {
                 extent.rows.push(row);
             } else {
                 bail!(
-                    "no such row: {word}; there are {}",
+                    "no such row: {word}; expected {}",
                     Row::ALL.map(Row::word).join(" ")
                 );
             }

@@ -1,4 +1,4 @@
-//! Rewriting the golden files. The tests do it themselves when asked to.
+//! Rewrites the golden files, by running the tests with `AIRLOCK_BLESS=1`.
 
 use std::process::Command;
 
@@ -22,8 +22,8 @@ pub(crate) fn run(test_arguments: &[&str]) -> Result<()> {
         .context("cargo could not be started")?;
     ensure!(
         status.success(),
-        "some tests failed; goldens of the others are rewritten"
+        "some tests failed; the goldens of the other tests were rewritten"
     );
-    println!("goldens are rewritten; look at them with `git diff` before committing");
+    println!("goldens were rewritten; check them with `git diff` before committing");
     Ok(())
 }

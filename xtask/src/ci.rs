@@ -1,4 +1,4 @@
-//! The check that a change has to pass, which is one script.
+//! Runs `.ci/run`, the checks that every change must pass.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ pub(crate) fn run() -> Result<()> {
         .context("bash could not be started")?;
     ensure!(
         status.success(),
-        "the check failed; its last lines say where"
+        "a check failed; see the last lines of its output"
     );
     Ok(())
 }

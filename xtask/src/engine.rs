@@ -1,12 +1,12 @@
-//! `cargo xtask engine quickjs`: makes the image of the second guest. Its engine
-//! is C, so this needs a C compiler for Wasm, which the build itself must not;
-//! what is made here the next build finds and carries. `--twice` makes it again
-//! in another folder and wants the same bytes.
+//! `cargo xtask engine quickjs`: builds the image of the QuickJS guest. The engine is written in C,
+//! so this step needs a C compiler for Wasm, unlike an ordinary build. The next build finds the
+//! image and includes it. `--twice` builds the image again in another folder and requires identical
+//! bytes.
 
 mod compiler;
 mod digests;
 mod sources;
-#[expect(unreachable_pub, reason = "the crate that it belongs to exports it")]
+#[expect(unreachable_pub, reason = "another crate exports this file")]
 #[path = "../../sandbox-guest/quickjs-image/src/stack.rs"]
 mod stack;
 
@@ -18,15 +18,15 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::paths;
 use compiler::Compiler;
-use digests::Held;
+use digests::DigestStatus;
 use sources::Sources;
 
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 
-/// What modules were made of which sources, by which compilers, one line each.
+/// File with the digests of accepted modules, one line each, with their sources and compilers.
 const DIGESTS: &str = "sandbox-guest/quickjs/digests";
 
-/// Stands beside an image: what it was made from.
+/// Name of the file beside an image that lists the sources of the image.
 const MADE_FROM: &str = "made-from";
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
@@ -44,19 +44,19 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let guests = guest_target();
     let made = guests.join("engines/quickjs").join(host()?);
     fs::create_dir_all(&made)?;
-    // What is there is not whole until its last file is written.
+    // An image counts as complete only once its last file is written.
     let _ = fs::remove_file(made.join(MADE_FROM));
 
     let sources = Sources::read()?;
     let compiler = Compiler::find(&guests.join("engines/tools"))?;
     let label = format!("{}, {}", compiler.label, rustc_version()?);
-    eprintln!("building the factory");
-    let factory = build_factory(&guests)?;
+    eprintln!("building the image builder");
+    let builder = build_image_builder(&guests)?;
     eprintln!("building the guest ({label})");
-    let module = make(&guests.join("quickjs"), &made, &compiler, &factory)?;
+    let module = make(&guests.join("quickjs"), &made, &compiler, &builder)?;
     if twice {
-        eprintln!("building it again in another folder");
-        make_again(&guests.join("again"), &module, &compiler, &factory)?;
+        eprintln!("building the image again in another folder");
+        make_again(&guests.join("again"), &module, &compiler, &builder)?;
     }
     println!(
         "quickjs.wasm  {} bytes  sha256:{}",
@@ -73,35 +73,35 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         hold_against_committed(&committed, &line, twice)?;
     }
     fs::write(made.join(MADE_FROM), sources.text())?;
-    println!("made in {}; the next build carries it", made.display());
+    println!("built in {}; the next build includes it", made.display());
     Ok(())
 }
 
-/// The image's module, with all that belongs to it in `made`.
-fn make(target: &Path, made: &Path, compiler: &Compiler, factory: &Path) -> Result<Vec<u8>> {
+/// Builds the image in the folder `made`, and returns the module from which it was made.
+fn make(target: &Path, made: &Path, compiler: &Compiler, builder: &Path) -> Result<Vec<u8>> {
     let guest = build_guest(target, compiler)?;
-    let mut press = Command::new(factory);
-    press.arg(guest).arg(host()?).arg(made).arg("quickjs");
-    finish(press, "pressing the guest into an image")?;
+    let mut image = Command::new(builder);
+    image.arg(guest).arg(host()?).arg(made).arg("quickjs");
+    finish(image, "building the image")?;
     Ok(fs::read(made.join("quickjs.wasm"))?)
 }
 
-/// Makes all of it from nothing in this folder, which is gone afterwards, and wants the bytes
-/// that are there.
-fn make_again(folder: &Path, module: &[u8], compiler: &Compiler, factory: &Path) -> Result<()> {
+/// Builds everything again in this empty folder, and requires the same bytes. Then removes the
+/// folder.
+fn make_again(folder: &Path, module: &[u8], compiler: &Compiler, builder: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(folder);
     let made = folder.join("made");
     fs::create_dir_all(&made)?;
-    let again = make(&folder.join("built"), &made, compiler, factory)?;
+    let again = make(&folder.join("built"), &made, compiler, builder)?;
     if let Some(place) = first_difference(module, &again) {
         bail!(
-            "two builds in two folders differ from byte {place} on ({} and {} bytes); see {}",
+            "the builds in two folders differ from byte {place} on ({} and {} bytes); see {}",
             module.len(),
             again.len(),
             folder.display()
         );
     }
-    println!("two builds in two folders made the same bytes");
+    println!("the builds in two folders have the same bytes");
     fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))
 }
 
@@ -110,19 +110,21 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
     (alike < one.len().max(other.len())).then_some(alike)
 }
 
-/// The same sources and compilers make the same bytes, wherever they lie.
+/// Checks that the module has the committed digest for its sources and compilers.
 fn hold_against_committed(committed: &str, line: &str, is_wanted: bool) -> Result<()> {
     match digests::judge(committed, line)? {
-        Held::Same => {}
-        Held::NewSources if is_wanted => bail!(
+        DigestStatus::Same => {}
+        DigestStatus::NewSources if is_wanted => bail!(
             "{DIGESTS} has no digest for these sources; `cargo xtask engine quickjs --accept` writes it"
         ),
-        Held::NewSources => eprintln!(
+        DigestStatus::NewSources => eprintln!(
             "warning: no digest is committed for these sources; `cargo xtask engine quickjs --accept` writes it"
         ),
-        Held::NewCompilers(label) => eprintln!("warning: no digest is committed for {label}"),
-        Held::Other { expected, found } => bail!(
-            "the module is not the one that {DIGESTS} has for these sources and compilers\n  expected sha256:{expected}\n  found    sha256:{found}"
+        DigestStatus::NewCompilers(label) => {
+            eprintln!("warning: no digest is committed for {label}")
+        }
+        DigestStatus::Other { expected, found } => bail!(
+            "the module has another digest than {DIGESTS} has for these sources and compilers\n  expected sha256:{expected}\n  found    sha256:{found}"
         ),
     }
     Ok(())
@@ -133,11 +135,11 @@ fn build_guest(target: &Path, compiler: &Compiler) -> Result<PathBuf> {
     let mut cargo = nested_cargo("sandbox-guest/quickjs", target);
     cargo.args(["rustc", "--locked", "--lib", "--profile", "guest"]);
     cargo.args(["--target", WASM_TARGET, "--"]);
-    // As with the first guest: the shadow stack lies below everything else.
+    // Places the shadow stack at the beginning of the memory, as in the Boa guest.
     let stack = format!("link-arg=-zstack-size={}", stack::SHADOW_STACK_BYTES);
     cargo.args(["-C", &stack]);
     cargo.args(["-C", "link-arg=--stack-first"]);
-    // No path of this machine goes into the module.
+    // Replaces this machine's paths in the module.
     let places = [
         (cargo_home(), "/cargo"),
         (Some(target.to_owned()), "/target"),
@@ -159,21 +161,22 @@ fn build_guest(target: &Path, compiler: &Compiler) -> Result<PathBuf> {
     Ok(target.join(WASM_TARGET).join("guest/guest_quickjs.wasm"))
 }
 
-fn build_factory(guests: &Path) -> Result<PathBuf> {
+fn build_image_builder(guests: &Path) -> Result<PathBuf> {
     let mut cargo = nested_cargo("sandbox-guest", guests);
     cargo.args([
         "build",
         "--locked",
         "--release",
         "--package",
-        "guest-factory",
+        "guest-image-builder",
     ]);
-    finish(cargo, "building the factory")?;
-    let name = format!("guest-factory{}", std::env::consts::EXE_SUFFIX);
+    finish(cargo, "building the image builder")?;
+    let name = format!("guest-image-builder{}", std::env::consts::EXE_SUFFIX);
     Ok(guests.join("release").join(name))
 }
 
-/// Cargo in another workspace, without what the outer cargo told this program.
+/// Returns a command for cargo in another workspace, without the environment variables that the
+/// outer cargo set for this program.
 pub(crate) fn nested_cargo(workspace: &str, target: &Path) -> Command {
     const KEPT: [&str; 6] = [
         "CARGO_HOME",
@@ -196,7 +199,7 @@ pub(crate) fn nested_cargo(workspace: &str, target: &Path) -> Command {
     command
 }
 
-/// Where guests are built, as their build scripts have it.
+/// Returns the folder in which guests are built, as their build scripts expect it.
 pub(crate) fn guest_target() -> PathBuf {
     match std::env::var_os("AIRLOCK_GUEST_TARGET_DIR") {
         Some(folder) => paths::root().join(folder),
@@ -213,7 +216,7 @@ fn cargo_home() -> Option<PathBuf> {
 fn have_wasm_target() -> Result<()> {
     let mut rustc = Command::new("rustc");
     rustc.args(["--print", "target-libdir", "--target", WASM_TARGET]);
-    if Path::new(said(rustc)?.trim()).is_dir() {
+    if Path::new(output_text(rustc)?.trim()).is_dir() {
         return Ok(());
     }
     let mut rustup = Command::new("rustup");
@@ -224,15 +227,15 @@ fn have_wasm_target() -> Result<()> {
 fn host() -> Result<String> {
     let mut rustc = Command::new("rustc");
     rustc.arg("-vV");
-    let said = said(rustc)?;
+    let said = output_text(rustc)?;
     let line = said.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(line.context("rustc names no host")?.to_owned())
+    Ok(line.context("rustc printed no host")?.to_owned())
 }
 
 fn rustc_version() -> Result<String> {
     let mut rustc = Command::new("rustc");
     rustc.arg("-V");
-    let said = said(rustc)?;
+    let said = output_text(rustc)?;
     Ok(said
         .split(" (")
         .next()
@@ -241,7 +244,7 @@ fn rustc_version() -> Result<String> {
         .to_owned())
 }
 
-fn said(mut command: Command) -> Result<String> {
+fn output_text(mut command: Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .current_dir(paths::root())

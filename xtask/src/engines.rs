@@ -1,5 +1,5 @@
-//! `cargo xtask engines`: made-up scripts in the cages of both engines, for as long as there is
-//! time.
+//! `cargo xtask engines`: runs generated scripts in the sandboxes of both engines until the time is
+//! up.
 
 use std::process::Command;
 
@@ -34,8 +34,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         .context("cargo could not be started")?;
     ensure!(
         status.success(),
-        "the engines were not compared, or some scripts do not show the same in both; what was \
-         found lies in target/engines-found, and goes to tests/engines/found once it is mended"
+        "the engines could not be compared, or they differ on some scripts; the scripts are in \
+         target/engines-found; move them to tests/engines/found once the engines agree"
     );
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The project's own chores: goldens, tidy checks, benchmarks, the CI steps.
-//! It imports none of the other crates and drives them through cargo.
+//! The project's development tasks: goldens, tidy checks, benchmarks, the CI steps. This crate uses
+//! no other crate of the workspace, and runs them through cargo.
 
-mod alike;
 mod bench;
 mod bless;
 mod ci;
+mod differential;
 mod engine;
 mod engines;
 mod paths;
@@ -17,29 +17,30 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  bench [--quick] [ROW…]         measure our own rows
-  bench peers [--quick] [ROW…]   measure ours beside quickjs-emscripten and isolated-vm
+  bench [--quick] [ROW…]         measure airlock
+  bench peers [--quick] [ROW…]   measure airlock, quickjs-emscripten and isolated-vm
   bench engine [--quick] [NAME…] run 14 workloads in the guest and in quickjs-emscripten
-  bench search                   how well and how fast search finds labelled tools of a corpus
-  bench serve                    how soon a thousand tools of twelve servers are found
-  bench hostile [COUNT]          what COUNT (100,000) hostile scripts take, and a good session beside them
-  bench outside-text             how soon hostile rules, files, schemas and streams are answered
-  bench workbench                what a reviewer waits for, with 300 rules over 300 tools
-  bench tokens [FILE…]           count the tokens of declarations beside those of the JSON
-  bench replay                   play recorded tasks and attacks against the shipped policies
-  bench policy                   what a decision costs with 10, 100 and 1,000 rules
-  bench check                    what the check of a script costs before a run
-  alike --minutes N [--seed S]   made-up programs in the guest and in the bare engine
-  engines --minutes N [--seed S] made-up scripts in the cages of both engines
-  engines --show S | --file F    one of them, or what each engine shows of a file
-  engine quickjs [--accept]      make the image of the second guest; the next build carries it
-  engine quickjs --twice         make it in two folders, which has to give the same bytes
-  engine quickjs --find          which C compiler would make it
-  bless [CARGO TEST ARGUMENT…]   rewrite the golden files from what the tests produce
-  tidy                           check the text of the project
-  ci                             the whole check, as `.ci/run` has it
+  bench search                   measure how well and how fast search finds tools of a corpus
+  bench serve                    measure the first search over a thousand tools of twelve servers
+  bench hostile [COUNT]          measure COUNT hostile scripts (100,000), and a good session beside them
+  bench outside-text             measure how fast hostile rules, files, schemas and streams are refused
+  bench workbench                measure a reviewer's commands, with 300 rules over 300 tools
+  bench tokens [FILE…]           count the tokens of declarations, and those of the servers' JSON
+  bench replay                   replay recorded tasks and attacks under the shipped policies
+  bench policy                   measure a decision with 10, 100 and 1,000 rules
+  bench check                    measure the check of a script before a run
+  differential --minutes N [--seed S]
+                                 compare generated programs in the guest and in the bare engine
+  engines --minutes N [--seed S] compare generated scripts in the sandboxes of both engines
+  engines --show S | --file F    print the output of one script on both engines
+  engine quickjs [--accept]      build the image of the second guest; the next build includes it
+  engine quickjs --twice         build it in two folders and require the same bytes
+  engine quickjs --find          print which C compiler would be used
+  bless [CARGO TEST ARGUMENT…]   rewrite the golden files from the output of the tests
+  tidy                           check headers, links, imports and unfinished work
+  ci                             run all checks of `.ci/run`
 
-with --engine quickjs, `bench`, `bench peers` and `bench engine` measure the second engine
+With --engine quickjs, `bench`, `bench peers` and `bench engine` measure the second engine.
 
 rows: cold warm calls concurrent filter waiting";
 
@@ -69,7 +70,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "policy"] => bench::medians::POLICY.run(),
         ["bench", "check"] => bench::medians::CHECK.run(),
         ["bench", rest @ ..] => bench::ours_alone(rest),
-        ["alike", rest @ ..] => alike::run(rest),
+        ["differential", rest @ ..] => differential::run(rest),
         ["engines", rest @ ..] => engines::run(rest),
         ["engine", rest @ ..] => engine::run(rest),
         ["bless", rest @ ..] => bless::run(rest),

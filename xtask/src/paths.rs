@@ -1,4 +1,4 @@
-//! Where things are: the workspace and its target folder.
+//! Returns the paths of the workspace and of its target folder.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     root
 }
 
-/// The folder that cargo builds into.
+/// Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),

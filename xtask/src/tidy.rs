@@ -1,7 +1,8 @@
-//! Checks on the text of the project that no compiler makes. A finding is
-//! fixed, or excepted by name and with a reason in [`allowed`].
+//! Checks the text of the project for faults that no compiler reports. A finding must be fixed, or
+//! listed in [`allowed`] with a reason.
 
 mod allowed;
+mod circles;
 mod markdown;
 mod rust;
 mod words;
@@ -14,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::paths;
 
-/// What a finding is about; exceptions are made per rule and file.
+/// The rule that a finding violates. Exceptions name a rule and a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Header,
@@ -24,9 +25,10 @@ enum Rule {
     RegistryHost,
     Link,
     DesignList,
+    ImportCircle,
 }
 
-/// A text file of the project, its path relative to the root.
+/// A text file of the project. Its path is relative to the project's root.
 struct File {
     path: String,
     text: String,
@@ -36,7 +38,7 @@ struct File {
 struct Finding {
     rule: Rule,
     path: String,
-    /// 1-based.
+    /// Line number, from 1.
     line: usize,
     what: String,
 }
@@ -48,18 +50,19 @@ pub(crate) fn run() -> Result<()> {
         .flat_map(|file| check_file(file, &files))
         .collect();
     findings.extend(markdown::unlisted_designs(&files));
+    findings.extend(circles::check(&files));
     let unused = allowed::unused(&findings);
     findings.retain(|finding| !allowed::excepts(finding));
     for finding in &findings {
         eprintln!("{finding}");
     }
     for exception in &unused {
-        eprintln!("xtask/src/tidy/allowed.rs: nothing needs {exception} any more; remove it");
+        eprintln!("xtask/src/tidy/allowed.rs: {exception} has no finding; remove it");
     }
     let count = findings.len() + unused.len();
     ensure!(
         count == 0,
-        "{count} findings; fix them, or except them with a reason in xtask/src/tidy/allowed.rs"
+        "{count} findings; fix them, or add exceptions with a reason to xtask/src/tidy/allowed.rs"
     );
     println!("tidy: {} files, nothing found", files.len());
     Ok(())
@@ -76,7 +79,7 @@ fn check_file(file: &File, all: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Every text file that is, or is about to be, part of the project.
+/// Returns all text files of the project, including files that are not yet committed.
 fn files() -> Result<Vec<File>> {
     let output = Command::new("git")
         .args([
@@ -98,7 +101,7 @@ fn files() -> Result<Vec<File>> {
     let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
     let mut files = Vec::new();
     for path in names.split('\0').filter(|name| !name.is_empty()) {
-        // What is deleted and not yet committed has no text; neither has a picture.
+        // Skips deleted files and files that are not text.
         if let Ok(text) = fs::read_to_string(paths::root().join(path)) {
             files.push(File {
                 path: path.to_owned(),

@@ -1,6 +1,6 @@
-//! The bare door: the sandbox and a loop around it, without rules, validation,
-//! decision or journal. It is the share of every figure that the guest and its
-//! border have, and what the peers, who have none of the rest, are held against.
+//! The mode `bare`: only the sandbox and a loop around it, without rules, validation, decisions or
+//! a journal. It shows the share of the guest in every figure. The peers, npm packages for the same
+//! purpose, are compared with this mode because they have no rules or journal either.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -22,7 +22,7 @@ use crate::timing::{WARM_UPS, gaps, micros, millis, pss_kib, repeat};
 use crate::work::{AT_ONCE, Work};
 
 const TOOLS: [&str; 4] = ["lookup", "wait", "export", "hang"];
-/// Time is an argument of the guest; it may as well stand still.
+/// Time is an argument of the guest, so a constant is enough.
 const NOW_MS: u64 = 1_772_000_000_000;
 
 type Reply<'a> = Pin<Box<dyn Future<Output = CallOutcome> + 'a>>;
@@ -50,7 +50,7 @@ impl Bare<'_> {
         let start = start_of(&self.work.one, String::new(), Vec::new());
         let samples = repeat(WARM_UPS, count, || {
             let (_guest, step) = self.start(&start)?;
-            ensure!(value_of(step)? == "2", "not 2");
+            ensure!(value_of(step)? == "2", "the script did not return 2");
             Ok(())
         })?;
         Ok(samples.into_iter().map(micros).collect())
@@ -98,7 +98,7 @@ impl Bare<'_> {
         let tool = async |_args: Vec<u8>| self.work.big.clone().into_bytes();
         let samples = repeat(1, count, || {
             let value = self.run(&start, &tool)?;
-            ensure!(value == self.work.filtered, "filtered wrongly: {value}");
+            ensure!(value == self.work.filtered, "wrong filter result: {value}");
             Ok(())
         })?;
         Ok(samples.into_iter().map(millis).collect())
@@ -120,14 +120,15 @@ impl Bare<'_> {
     }
 
     fn start(&self, start: &Start) -> Result<(Guest, Step)> {
-        let mut guest = self
-            .sandbox
-            .guest(GuestBounds::of(&Limits::default()), &StopHandle::default());
+        let mut guest = self.sandbox.guest(
+            GuestBounds::from_limits(&Limits::default()),
+            &StopHandle::default(),
+        );
         let step = guest.start(start).map_err(stopped)?;
         Ok((guest, step))
     }
 
-    /// Drives one script to its value; every tool is the same async function.
+    /// Runs one script until it returns its value. Every tool is the same async function.
     fn run(&self, start: &Start, tool: &impl AsyncFn(Vec<u8>) -> Vec<u8>) -> Result<String> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -160,7 +161,7 @@ fn reply<'a>(call: OpenCall, tool: &'a impl AsyncFn(Vec<u8>) -> Vec<u8>) -> Repl
     })
 }
 
-/// Waits for one reply, and takes along what else is there already.
+/// Waits for one reply, and returns it with all other replies that are already there.
 async fn arrived(open: &mut FuturesUnordered<Reply<'_>>) -> Vec<CallOutcome> {
     let mut outcomes: Vec<CallOutcome> = open.next().await.into_iter().collect();
     while let Some(Some(outcome)) = futures_util::FutureExt::now_or_never(open.next()) {

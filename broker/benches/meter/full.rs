@@ -1,6 +1,6 @@
-//! The whole way of a call, through the library as a host uses it: rules, the
-//! arguments' schema, the decision, the journal on disk, the result's schema.
-//! Every tool is read-only, so nothing waits for a sync.
+//! The mode `full`: a complete call through the library as an embedding program uses it. It
+//! includes the rules, the schema of the arguments, the decision, the journal on disk and the
+//! schema of the result. Every tool is read-only, so no call waits for a sync.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,14 +34,14 @@ struct Full<'a> {
     broker: Broker,
     runtime: Runtime,
     work: &'a Work,
-    seen: Seen,
-    // Dropped last: the journals go with it.
+    seen: ToolObservations,
+    // Dropped last, because dropping it removes the journals.
     _state: StateDir,
 }
 
-/// What the tools notice of being called.
+/// The records of the tools about their calls.
 #[derive(Clone, Default)]
-struct Seen {
+struct ToolObservations {
     lookups: Arc<Mutex<Vec<Instant>>>,
     hung: Arc<AtomicUsize>,
 }
@@ -52,7 +52,7 @@ impl<'a> Full<'a> {
             .enable_all()
             .build()?;
         let state = StateDir::new(&work.folder)?;
-        let seen = Seen::default();
+        let seen = ToolObservations::default();
         let mut builder = Broker::builder()
             .allow("bench.*")?
             .engine(crate::engine()?)
@@ -102,7 +102,7 @@ impl<'a> Full<'a> {
         Ok(samples.into_iter().map(millis).collect())
     }
 
-    /// Runs of the library have a thread each.
+    /// Measures the memory of each waiting run. The library gives every run its own thread.
     fn waiting(&self, count: usize) -> Result<Vec<f64>> {
         let script = Script::body(&self.work.waiting);
         let first = self.broker.run(script.clone());
@@ -121,7 +121,7 @@ impl<'a> Full<'a> {
         Ok(vec![each])
     }
 
-    /// Lets the runtime work until so many calls hang, and all have come to rest.
+    /// Drives the runtime until `count` calls hang, and then until they have settled.
     fn wait_for_hung(&self, count: usize) {
         let rest = async |ms| tokio::time::sleep(Duration::from_millis(ms)).await;
         self.runtime.block_on(async {
@@ -152,7 +152,7 @@ impl<'a> Full<'a> {
     }
 }
 
-/// Wide enough for the rows; the defaults are meant for scripts of a model.
+/// Limits that are high enough for all rows. The defaults are for scripts that a model writes.
 fn limits() -> Limits {
     Limits {
         run_wall_ms_max: 120_000,
@@ -163,7 +163,7 @@ fn limits() -> Limits {
     }
 }
 
-fn tools(work: &Work, seen: &Seen) -> Result<Vec<InProcessTool>> {
+fn tools(work: &Work, seen: &ToolObservations) -> Result<Vec<InProcessTool>> {
     let result = RawValue::from_string(work.result.clone())?;
     let big = RawValue::from_string(work.big.clone())?;
     let (looked, hanging) = (seen.lookups.clone(), seen.hung.clone());
@@ -204,7 +204,7 @@ fn description(name: &str, properties: Value) -> Value {
     })
 }
 
-/// Both directions have a schema that says everything about them.
+/// Returns a tool whose input and output schemas describe every property.
 fn lookup_description() -> Value {
     let text = || json!({ "type": "string" });
     let mut tool = description(
@@ -234,7 +234,7 @@ fn lookup_description() -> Value {
     tool
 }
 
-/// The journals of one measurement, removed at its end.
+/// The folder with the journals of one measurement. Dropping it removes the folder.
 struct StateDir(PathBuf);
 
 impl StateDir {
@@ -247,7 +247,7 @@ impl StateDir {
 
 impl Drop for StateDir {
     fn drop(&mut self) {
-        // What is left over is only disk space below the target folder.
+        // A folder that cannot be removed only uses disk space below the target folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,8 +1,8 @@
-//! The meter: measures one row of the benchmarks, in one way, and prints its
-//! samples as `{"samples": [numbers]}`. `cargo xtask bench` builds and asks it;
-//! the scripts and payloads are files that the peers read too.
+//! The meter: measures one row of the benchmarks in one mode, and prints the samples as
+//! `{"samples": [numbers]}`. `cargo xtask bench` builds and runs it. The scripts and payloads are
+//! files that the peers read too.
 //!
-//! Usage: `meter ROW-WAY WORK_DIR COUNT`, with way `bare` or `full`.
+//! Usage: `meter ROW-MODE WORK_DIR COUNT`, with the mode `bare` or `full`.
 
 mod bare;
 mod full;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// `AIRLOCK_ENGINE`, as the program itself reads it.
+/// Reads the engine from `AIRLOCK_ENGINE`, as the program itself does.
 pub(crate) fn engine() -> Result<JsEngine> {
     match std::env::var("AIRLOCK_ENGINE") {
         Ok(name) => JsEngine::of_name(&name).with_context(|| format!("no such engine: {name}")),
@@ -40,13 +40,13 @@ pub(crate) fn engine() -> Result<JsEngine> {
 fn measure() -> Result<Vec<f64>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [what, folder, count] = words.as_slice() else {
-        bail!("usage: meter ROW-WAY WORK_DIR COUNT");
+        bail!("usage: meter ROW-MODE WORK_DIR COUNT");
     };
-    let work = Work::read(folder.as_ref()).context("the work cannot be read")?;
+    let work = Work::read(folder.as_ref()).context("WORK_DIR cannot be read")?;
     let count: usize = count.parse().context("COUNT is not a number")?;
     match what.split_once('-') {
         Some((row, "bare")) => bare::measure(row, &work, count),
         Some((row, "full")) => full::measure(row, &work, count),
-        _ => bail!("no such row and way: {what}"),
+        _ => bail!("no such row and mode: {what}"),
     }
 }

@@ -1,11 +1,11 @@
-//! Taking samples: durations, gaps between arrivals, memory.
+//! Takes samples: durations, gaps between arrivals, memory.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-/// How often a small piece of work is done before it counts.
+/// How often a small piece of work is repeated before the measurement begins.
 pub(crate) const WARM_UPS: usize = 500;
 
 pub(crate) fn micros(duration: Duration) -> f64 {
@@ -16,7 +16,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// Times `work`, `count` times after `warm_ups` that do not count.
+/// Measures `work` `count` times, after `warm_ups` executions that are not measured.
 pub(crate) fn repeat(
     warm_ups: usize,
     count: usize,
@@ -34,7 +34,7 @@ pub(crate) fn repeat(
     Ok(samples)
 }
 
-/// The times between arrivals, in microseconds, without the first `WARM_UPS`.
+/// Returns the times between arrivals in microseconds, without the first `WARM_UPS`.
 pub(crate) fn gaps(arrivals: &[Instant]) -> Vec<f64> {
     let counted = arrivals
         .get(WARM_UPS.saturating_sub(1)..)
@@ -45,10 +45,10 @@ pub(crate) fn gaps(arrivals: &[Instant]) -> Vec<f64> {
         .collect()
 }
 
-/// This process's proportional set size, in KiB.
+/// Returns the proportional set size of this process in KiB.
 pub(crate) fn pss_kib() -> Result<f64> {
     let rollup =
-        fs::read_to_string("/proc/self/smaps_rollup").context("no smaps_rollup: not Linux?")?;
+        fs::read_to_string("/proc/self/smaps_rollup").context("smaps_rollup exists on Linux")?;
     let line = rollup
         .lines()
         .find_map(|line| line.strip_prefix("Pss:"))

@@ -1,4 +1,4 @@
-//! The scripts and payloads, as `cargo xtask bench` wrote them for all engines.
+//! The scripts and payloads that `cargo xtask bench` writes for all engines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::timing::WARM_UPS;
 
-/// How many calls wait at once in the row `concurrent`.
+/// How many calls wait at the same time in the row `concurrent`.
 pub(crate) const AT_ONCE: usize = 1_000;
 /// Rows in one reply of the row `calls`.
 const ROWS_PER_CALL: usize = 7;
@@ -23,7 +23,7 @@ pub(crate) struct Work {
     pub(crate) args: Value,
     pub(crate) result: String,
     pub(crate) big: String,
-    /// What `filter` must return.
+    /// The value that the script `filter` must return.
     pub(crate) filtered: String,
 }
 
@@ -45,12 +45,12 @@ impl Work {
         })
     }
 
-    /// The script's `input` for `count` counted calls.
+    /// Returns the script's `input` for `count` measured calls.
     pub(crate) fn calls_input(&self, count: usize) -> Value {
         json!({ "args": self.args, "count": WARM_UPS + count })
     }
 
-    /// What `calls` must return for it.
+    /// Returns the value that the script `calls` must return for `count` measured calls.
     pub(crate) fn calls_value(&self, count: usize) -> String {
         ((WARM_UPS + count) * ROWS_PER_CALL).to_string()
     }

@@ -1,12 +1,11 @@
-//! What a decision costs: raw arguments in, level out, with 10, 100 and 1,000
-//! rules over 7 tools, with rules that only Cedar can evaluate, and with rules
-//! that are about other tools only. Prints
-//! one JSON object of medians in microseconds; `cargo xtask bench policy` asks it.
+//! Measures the time of one decision, from raw arguments to the level. The cases are 10, 100 and
+//! 1,000 rules for 7 tools, rules that only Cedar can evaluate, and rules that only name other
+//! tools. Prints one JSON object of medians in microseconds; `cargo xtask bench policy` runs it.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_macros,
-    reason = "a bench measures and prints; the core does neither"
+    reason = "a bench reads the clock and prints, which the core must not do"
 )]
 
 use std::collections::BTreeSet;
@@ -23,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 const TOOLS: usize = 7;
 const DECISIONS: usize = 2_000;
-/// 200 bytes, of which the rules read two members.
+/// Arguments of about 200 bytes; the rules read two of the fields.
 const ARGS: &str = r#"{"project":"OPS","title":"connection reset by peer","labels":["bug","p1"],"count":3,"body":"The reply was cut off after 412 bytes, twice within a minute, on both replicas of billing."}"#;
 
 fn main() {
@@ -77,7 +76,7 @@ fn vocabulary() -> Vocabulary {
         let description = Description::parse("desk", &listed).ok();
         let tool = ToolId::parse(&format!("desk.{name}")).ok();
         if let (Some(description), Some(tool)) = (description, tool) {
-            let shape = codegen::shape::of(&description);
+            let shape = codegen::shape::tool_shape(&description);
             vocabulary.add(&tool, Effects::default(), &BTreeSet::new(), &shape);
         }
     }
@@ -88,7 +87,8 @@ fn rule(id: &str, body: &str) -> String {
     format!("@id(\"{id}\") @owner(\"o\") @reason(\"r\") {body}\n")
 }
 
-/// Some for all tools, most for single ones, a flow rule that asks.
+/// Returns `count` rules: some apply to all tools, most to single tools, and one rule asks for
+/// approval because of labels.
 fn spread(count: usize) -> String {
     let flow = "@prompt(\"?\") forbid(principal, action, resource) when { context.writes.external && \
                 context.labels.contains(\"untrusted\") } unless { context.approval >= 1 };";

@@ -1,5 +1,5 @@
-//! A call as the script made it, parsed once into one canonical byte string.
-//! Those bytes are decided on, shown, hashed, journaled and sent.
+//! A script's call of a tool. Its arguments are parsed once into canonical bytes. The decision, the
+//! question to a person, the digest, the journal and the server all use these bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,24 +8,23 @@ use codegen::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::decide::AuthorizedCall;
 use crate::facts::Facts;
 use crate::id::{CallId, Digest, ToolId};
 use crate::json::{self, BadJson, Bounds};
 use crate::limits::Limits;
 
-/// One use of a tool by a run; nothing has been decided about it yet.
+/// One call of a tool by a run, before any decision.
 #[derive(Debug)]
 pub struct Call {
     pub id: CallId,
     pub tool: ToolId,
     pub args: Args,
     pub site: Site,
-    /// What the broker knows of it; absent where no policy or label asks for any.
+    /// Facts for rules and labels. Absent if no policy and no label needs them.
     pub facts: Option<Arc<Facts>>,
 }
 
-/// Where in the script the call was made: 1-based, 0 when unknown.
+/// The place in the script where the call was made: 1-based, 0 if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     pub line: u32,
@@ -46,7 +45,7 @@ struct Inner {
 pub enum BadArgs {
     #[error("the arguments are {0}")]
     Json(#[from] BadJson),
-    #[error("the arguments are {0}, and must be one object")]
+    #[error("the arguments are {0}; expected one object")]
     NotAnObject(&'static str),
     #[error("{0}")]
     Inexact(#[from] canonical::Inexact),
@@ -66,23 +65,23 @@ impl Args {
             depth_max: limits.json_depth_max,
             nodes_max: limits.json_nodes_max,
         };
-        Self::of(json::parse_strict(text, bounds)?)
+        Self::from_value(json::parse_strict(text, bounds)?)
     }
 
-    fn of(value: Value) -> Result<Self, BadArgs> {
+    fn from_value(value: Value) -> Result<Self, BadArgs> {
         if !value.is_object() {
             return Err(BadArgs::NotAnObject(kind(&value)));
         }
         let bytes = canonical::exact(&value)?;
         Ok(Self(Arc::new(Inner {
-            digest: Digest::of(&bytes),
-            // Read back, so that nobody can see more in the value than the bytes say.
+            digest: Digest::sha256(&bytes),
+            // Parse the bytes again, so that the value equals the bytes that are sent.
             value: json::parse(&bytes)?,
             text: String::from_utf8_lossy(&bytes).into_owned(),
         })))
     }
 
-    /// The canonical text; its bytes are the ones that are sent.
+    /// Returns the canonical text, which is sent to the server unchanged.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0.text
@@ -126,7 +125,7 @@ impl Serialize for Args {
 
 impl<'de> Deserialize<'de> for Args {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(json::embedded(deserializer)?).map_err(serde::de::Error::custom)
+        Self::from_value(json::embedded(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -156,7 +155,7 @@ mod tests {
         match (Args::parse(text.as_bytes(), &limits), expected) {
             (Ok(args), Ok(canonical)) => {
                 assert_eq!(args.text(), canonical, "{text}");
-                assert_eq!(args.digest(), Digest::of(canonical.as_bytes()));
+                assert_eq!(args.digest(), Digest::sha256(canonical.as_bytes()));
             }
             (Err(bad), Err(why)) => assert!(bad.to_string().contains(why), "{text}: {bad}"),
             (found, _) => panic!("{text}: {found:?}"),
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_the_same_arguments_becomes_the_same_bytes() {
+    fn equal_arguments_canonicalise_to_same_bytes() {
         for text in [
             r#"{"b":1,"a":"x"}"#,
             r#"{ "a":"\u0078" , "b":1.0}"#,
@@ -176,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_not_one_plain_object_are_refused() {
-        check("[1]", Err("an array, and must be one object"));
-        check("null", Err("null, and must be one object"));
+    fn non_object_arguments_are_refused() {
+        check("[1]", Err("an array; expected one object"));
+        check("null", Err("null; expected one object"));
         check("", Err("not JSON"));
         check(
             r#"{"n":9007199254740993}"#,
@@ -193,7 +192,7 @@ mod tests {
     }
 
     fn json() -> impl Strategy<Value = Value> {
-        // One key that serde_json keeps for itself.
+        // serde_json reserves this key for internal use.
         let key = || prop_oneof![4 => "\\PC{0,4}", 1 => Just("$serde_json::private::RawValue".to_owned())];
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -213,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn canonical_arguments_are_read_as_themselves(value in json()) {
+        fn canonical_arguments_parse_to_themselves(value in json()) {
             let text = serde_json::json!({ "a": value }).to_string();
             if let Ok(args) = Args::parse(text.as_bytes(), &Limits::default()) {
                 let again = Args::parse(args.bytes(), &Limits::default());
@@ -224,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_of_a_guest_make_the_reader_panic(bytes in "[\\[\\]{}\",:0-9eE.+\\\\ud-]{0,60}") {
+        fn arbitrary_guest_bytes_never_panic(bytes in "[\\[\\]{}\",:0-9eE.+\\\\ud-]{0,60}") {
             let _ = Args::parse(bytes.as_bytes(), &Limits::default());
         }
     }

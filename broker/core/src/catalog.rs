@@ -1,6 +1,6 @@
-//! The tools that a run may see: their names for the script and for rules, the
-//! digest of their descriptions, and what may be known of them. The shell
-//! builds it from the pinned descriptions; nothing here changes during a run.
+//! The tools that a run may see: their names for the script and for rules, the digests of their
+//! descriptions, their labels and their checks. The shell builds the catalog from the pinned
+//! descriptions. The catalog does not change during a run.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -9,78 +9,81 @@ use std::sync::Arc;
 use sandbox_protocol::{OpenCall, ServerStubs, ToolStub};
 use serde_json::Value;
 
-use crate::flow::Labelling;
 use crate::id::{Digest, ServerName, ToolId};
+use crate::labels::Labelling;
 
-/// The server's name of airlock's own tools.
+/// The server name of airlock's own tools.
 pub const OWN_SERVER: &str = "airlock";
 
 #[derive(Debug, Clone)]
 pub struct Tool {
     pub id: ToolId,
-    /// Member of the server's object: `server.member(...)`.
+    /// Name of the tool as a member of the server's object: `server.member(...)`.
     pub member: String,
-    /// Name of the flat form, `server_tool(...)`; empty when it would collide.
+    /// Flat name, `server_tool(...)`; empty if it would collide with another name.
     pub flat: String,
-    /// A global of its own besides; empty for all but a few of our own.
+    /// An additional global name; empty for all but a few of airlock's own tools.
     pub short: String,
-    /// The names of its arguments for a script that gives values instead of one object.
+    /// Argument names in order, for scripts that pass positional arguments instead of one object.
     pub order: &'static [&'static str],
     pub description_digest: Digest,
-    /// Of what its server itself says of it, without any tool file.
+    /// Digest of the upstream description: what the server sends, without any tool file.
     pub upstream_digest: Digest,
-    pub whose: Whose,
+    pub owner: ToolOwner,
     pub effects: Effects,
-    /// What it reads and writes, as our configuration says.
+    /// The tool's labels and effects, according to the configuration.
     pub labelling: Arc<Labelling>,
-    /// The description is the one in the lock file; absent without a lock file.
+    /// Whether the description is the one in the lock file. Absent without a lock file.
     pub pinned: Option<bool>,
-    /// Its server says something else of it by now, or has it no more, and that could not be
-    /// taken in.
+    /// Whether the server changed or removed the tool, and airlock could not load the change.
     pub stale: bool,
-    /// The declared result is just `{result: X}`, and the script gets the X.
+    /// Whether the declared result has the form `{result: X}`. The script then gets X itself.
     pub unwrap: bool,
-    /// Against the pinned input schema, before anything leaves. A tool is not called when it
-    /// cannot be used.
-    pub input: Check,
-    /// What the input schema lets pass and is probably a mistake: the report warns of it, and
-    /// the call goes on. None where nobody looks.
-    pub doubts: Option<Check>,
-    /// Against the output schema, before the script sees the value; none when it has none. One
-    /// that cannot be used is as none.
-    pub output: Option<Check>,
+    /// Checks the arguments against the pinned input schema before the call is sent. If the check
+    /// is unusable, the call is refused.
+    pub args_check: ValueCheck,
+    /// Finds arguments that fit the schema but are probably a mistake. The report warns about them,
+    /// and the call is still sent. `None` if the tool has no such check.
+    pub likely_mistakes: Option<ValueCheck>,
+    /// Checks the result against the output schema before the script gets it. `None` if the tool
+    /// has no output schema. An unusable check counts as `None`.
+    pub result_check: Option<ValueCheck>,
 }
 
-/// Whose a tool is, and so what has to come before a call of it.
+/// The owner of a tool. It determines whether a call needs disclosure and an allowing rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whose {
-    /// A server's or the host application's: it is disclosed, and rules allow it.
+pub enum ToolOwner {
+    /// A tool of a server or of the host application. It must be disclosed, and a rule must allow
+    /// the call.
     #[default]
     Other,
-    /// airlock's own, and it reaches nobody: nothing has to come before, and rules can forbid it.
-    OwnWithin,
-    /// airlock's own, and what it is given goes to somebody: rules allow it.
-    OwnBeyond,
+    /// airlock's own tool that passes its arguments to no server and no person. Calls need no
+    /// allowing rule, but a rule can forbid them.
+    OwnLocal,
+    /// airlock's own tool that passes its arguments on to a server or a person. A rule must allow
+    /// the call.
+    OwnForwarding,
 }
 
-impl Whose {
+impl ToolOwner {
     #[must_use]
     pub fn is_own(self) -> bool {
         self != Self::Other
     }
 }
 
-/// What a tool may do outside. What we were told by the owner of this machine
-/// and what a server claims of itself are kept apart: a claim decides nothing.
+/// The effects that a tool may have outside. The fields separate the configuration from a server's
+/// claims, because no decision uses a claim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Our configuration says so, of this tool or of a server that it trusts.
+    /// Whether the tool is read-only, according to the configuration, or to an annotation of a
+    /// server whose annotations the configuration trusts.
     pub read_only: Option<bool>,
-    /// Likewise, that it destroys something.
+    /// Whether the tool is destructive, according to the same sources.
     pub destructive: Option<bool>,
-    /// `annotations.readOnlyHint`, shown to a person as a claim.
+    /// The server's `annotations.readOnlyHint`, shown to people as a claim.
     pub claims_read_only: Option<bool>,
-    /// `annotations.destructiveHint`, likewise.
+    /// The server's `annotations.destructiveHint`, shown to people as a claim.
     pub claims_destructive: Option<bool>,
 }
 
@@ -91,44 +94,45 @@ impl Effects {
     }
 }
 
-/// Looks at a value and says what is wrong with it: one short sentence per
-/// finding (path, what was expected, closest spelling), none when it fits.
+/// Checks a value and returns one short sentence per finding (path, what was expected, closest
+/// spelling). A valid value has no findings.
 #[derive(Clone)]
-pub struct Check(Arc<dyn Looks>);
+pub struct ValueCheck(Arc<dyn Validate>);
 
-/// What a [`Check`] does.
-pub trait Looks: Send + Sync {
+/// The implementation behind a [`ValueCheck`].
+pub trait Validate: Send + Sync {
     fn findings(&self, value: &Value) -> Vec<String>;
 
-    /// Why nothing can be held against it, such as a schema that makes no sense. Nobody knows
-    /// before it is needed first.
+    /// Returns why no value can be checked, for example because the schema is invalid. An
+    /// implementation may compile the schema only when this function is called.
     fn unusable(&self) -> Option<String> {
         None
     }
 }
 
-impl<F: Fn(&Value) -> Vec<String> + Send + Sync> Looks for F {
+impl<F: Fn(&Value) -> Vec<String> + Send + Sync> Validate for F {
     fn findings(&self, value: &Value) -> Vec<String> {
         self(value)
     }
 }
 
-impl Check {
+impl ValueCheck {
     pub fn new(check: impl Fn(&Value) -> Vec<String> + Send + Sync + 'static) -> Self {
-        Self::of(check)
+        Self::from_validator(check)
     }
 
-    pub fn of(looks: impl Looks + 'static) -> Self {
+    pub fn from_validator(looks: impl Validate + 'static) -> Self {
         Self(Arc::new(looks))
     }
 
-    /// For a tool whose schema says nothing.
+    /// Returns a check that accepts every value, for a tool whose schema has no constraints.
     #[must_use]
     pub fn anything() -> Self {
         Self::new(|_| Vec::new())
     }
 
-    /// Nothing where it cannot be used: whoever relies on it asks for that first.
+    /// Returns no findings if the check is unusable, so callers must ask [`ValueCheck::unusable`]
+    /// first.
     #[must_use]
     pub fn findings(&self, value: &Value) -> Vec<String> {
         self.0.findings(value)
@@ -140,26 +144,26 @@ impl Check {
     }
 }
 
-impl fmt::Debug for Check {
+impl fmt::Debug for ValueCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Check")
+        f.write_str("ValueCheck")
     }
 }
 
-/// One server's tools, in the order in which the script's stubs have them.
+/// The tools of one server, in the order of the script's stubs.
 #[derive(Debug, Clone)]
 pub struct Server {
     pub name: ServerName,
-    /// The script's global that carries them; an identifier.
+    /// Name of the script's global object that has the tools as members; a valid identifier.
     pub global: String,
     pub tools: Vec<Arc<Tool>>,
 }
 
 impl Server {
-    /// Whether it carries airlock's own tools.
+    /// Whether these are airlock's own tools.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        self.tools.iter().any(|tool| tool.whose.is_own())
+        self.tools.iter().any(|tool| tool.owner.is_own())
     }
 }
 
@@ -173,11 +177,14 @@ pub struct Catalog {
 pub enum BadCatalog {
     #[error("duplicate tool `{0}`")]
     ToolTwice(ToolId),
-    #[error("two things in the script's world would be called `{0}`")]
+    #[error("the name `{0}` would have two meanings in the script")]
     NameTwice(String),
-    #[error("`{tool}` is listed under the server `{server}`")]
+    #[error("the tool `{tool}` is listed under another server, `{server}`")]
     WrongServer { tool: ToolId, server: String },
-    #[error("more than {} servers, or tools of one server", u16::MAX)]
+    #[error(
+        "more than {} servers, or more than that many tools of one server",
+        u16::MAX
+    )]
     TooMany,
 }
 
@@ -225,10 +232,10 @@ impl Catalog {
         self.servers.iter().flat_map(|server| &server.tools)
     }
 
-    /// Whether there is any tool besides airlock's own.
+    /// Whether there is any tool that is not airlock's own.
     #[must_use]
     pub fn has_others(&self) -> bool {
-        self.tools().any(|tool| !tool.whose.is_own())
+        self.tools().any(|tool| !tool.owner.is_own())
     }
 
     #[must_use]
@@ -236,17 +243,17 @@ impl Catalog {
         self.by_id.get(id)
     }
 
-    /// The tool that a guest means by its two indexes into [`Catalog::stubs`]. Only a run knows
-    /// which catalog its guest was started with, so nobody outside of this crate may ask.
+    /// Returns the tool of a guest's call, which contains two indexes into [`Catalog::stubs`]. Only
+    /// a run knows which catalog its guest was started with, so this is private to the crate.
     #[must_use]
-    pub(crate) fn meant(&self, call: &OpenCall) -> Option<&Arc<Tool>> {
+    pub(crate) fn tool_of_call(&self, call: &OpenCall) -> Option<&Arc<Tool>> {
         self.servers
             .get(usize::from(call.server))?
             .tools
             .get(usize::from(call.tool))
     }
 
-    /// The same tools in the same places, those that are stale marked as such.
+    /// Returns a catalog with the same tools in the same order, and updates their `stale` flags.
     #[must_use]
     pub fn with_stale(&self, is_stale: impl Fn(&Tool) -> bool) -> Self {
         let mut marked = self.clone();
@@ -262,7 +269,7 @@ impl Catalog {
         marked
     }
 
-    /// What the guest is started with.
+    /// Returns the tool stubs with which the guest is started.
     #[must_use]
     pub fn stubs(&self) -> Vec<ServerStubs> {
         let stub = |tool: &Arc<Tool>| ToolStub {
@@ -314,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_and_each_name_stands_once() {
+    fn duplicate_tool_or_name_is_refused() {
         check(&[("fs.a", "a"), ("fs.b", "b")], Ok(2));
         check(
             &[("fs.a-b", "a_b"), ("fs.a_b", "a_b")],
@@ -334,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_of_the_server_is_not_knowledge() {
+    fn server_claim_is_not_trusted() {
         let claimed = Effects {
             claims_read_only: Some(true),
             ..Effects::default()

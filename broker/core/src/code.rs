@@ -1,5 +1,4 @@
-//! Every code that a script, a report or the journal can carry. Stable words,
-//! one enum.
+//! The stable codes that scripts, reports and the journal use for refusals and failures.
 
 use std::fmt;
 
@@ -18,11 +17,12 @@ pub enum Code {
     Unanswered,
     NotDisclosed,
     DescriptionChanged,
-    /// Its input schema makes no sense, so that no call of it could be checked.
+    /// The tool's input schema is invalid, so the arguments could not be checked.
     ToolUnusable,
     ServerUnavailable,
     OutcomeUnknown,
-    /// A value could not be read into what a schema says, or nobody reads values here.
+    /// The extraction produced no value that fits the schema, or extraction is not available in
+    /// this run.
     ExtractFailed,
     LimitTime,
     LimitCpu,
@@ -33,21 +33,21 @@ pub enum Code {
     LimitPayload,
     LimitSource,
     LimitJournal,
-    /// The check before the run was certain that the script is wrong; nothing was started.
+    /// The check before the run found a definite error in the script; nothing was started.
     CheckFailed,
-    /// The check before the run met a limit of its own; nothing was started.
+    /// The check before the run reached one of its own limits; nothing was started.
     ScriptTooComplex,
     /// An uncaught error of the script that is not a `ToolError`.
     ScriptError,
-    /// The script awaited something that nothing can settle.
+    /// The script awaited something that can never settle.
     Deadlock,
-    /// The guest trapped or sent a frame that makes no sense.
+    /// The guest trapped or sent a malformed frame.
     EngineFault,
     JournalUnwritable,
-    /// What the run shares with others cannot be read, and so nothing is allowed by it.
+    /// The state that runs share could not be read, so the run did not start.
     StateUnreadable,
     Cancelled,
-    /// There was no room for the run among all others; it may come again.
+    /// The other runs left too few resources for this run. It can be started again later.
     Busy,
     Internal,
 }
@@ -87,7 +87,7 @@ impl Code {
         Self::Internal,
     ];
 
-    /// The word that stands in every text and file.
+    /// Returns this code as texts and files spell it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_in_a_text_is_the_word_in_a_file_and_reads_back() {
+    fn code_display_matches_serde_and_parses() {
         for code in Code::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
             assert_eq!(Code::parse(code.as_str()), Some(code));

@@ -1,9 +1,9 @@
-//! The heart: one call in, one decision out, with its reasons. Pure.
+//! Decides on one call, with reasons. Pure: data in, decision out.
 //!
-//! In order: the tool is known and disclosed here, its input schema can be used and the
-//! arguments fit it, no rule denies, a rule allows or a grant lifts "ask", else a human
-//! is asked. No grant lifts "ask for this call".
-//! Whoever holds an [`AuthorizedCall`] got it here; there is no other way.
+//! The checks run in this order: the tool is known and disclosed, its description is the one in the
+//! lock file, its input schema is usable, and the arguments fit it. Then the rules decide. A grant
+//! turns "ask" into "allow"; without a grant, a human is asked. A grant never covers "ask for this
+//! call". Only this module creates an [`AuthorizedCall`].
 
 mod authorized;
 mod question;
@@ -13,68 +13,69 @@ use std::sync::Arc;
 use crate::call::Call;
 use crate::catalog::{Catalog, Tool};
 use crate::code::Code;
-use crate::grant::{Condition, Found, Grants, Terms, Use};
-use crate::rules::{Consulted, Level, Rules};
-use crate::session::Disclosed;
+use crate::grant::{Condition, GrantMatch, Grants, Terms, Use};
+use crate::level::Level;
+use crate::rules::{RuleVerdict, Rules};
+use crate::session::DisclosedTools;
 
 pub use authorized::{AuthorizedCall, CallParts};
-pub use question::{Answer, Asker, Covered, Pending, Question};
+pub use question::{Answer, Asker, CoveredCall, PendingCall, Question};
 
-/// A call with more findings than these is as wrong as with these.
+/// Maximum number of findings reported for the arguments of one call.
 const FINDINGS_MAX: usize = 8;
-/// Of one finding, whatever it repeats of the arguments.
+/// Maximum length of one finding. A finding may quote parts of the arguments.
 const FINDING_CHARS_MAX: usize = 1_000;
 
-/// What does not change during a run.
+/// The input of a decision that stays the same during a run.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct DecisionContext {
     pub catalog: Arc<Catalog>,
     pub rules: Arc<Rules>,
-    /// What the run's session has been shown.
-    pub disclosed: Disclosed,
+    /// The tools whose full descriptions were shown in the run's session.
+    pub disclosed: DisclosedTools,
 }
 
 #[derive(Debug)]
 pub enum Decision {
     Allow(AuthorizedCall),
-    /// A grant that other runs share may cover it: its use is to be claimed first.
-    Claim(Covered),
-    Ask(Pending),
+    /// A shared grant covers the call, but a use of the grant must be claimed first.
+    Claim(CoveredCall),
+    Ask(PendingCall),
     Deny(Refusal),
 }
 
-/// A call that does not leave. Nothing happened outside.
+/// A refused call. It was not sent, and nothing happened outside.
 #[derive(Debug)]
 pub struct Refusal {
     pub call: Call,
     pub code: Code,
-    /// For the report and the journal.
+    /// Reasons for the report and the journal.
     pub reasons: Vec<String>,
-    /// For the script: names the deciding rules and nothing of other tools.
+    /// Message for the script: names the deciding rules and reveals nothing about other tools.
     pub message: String,
 }
 
 #[must_use]
-pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision {
-    let Some(tool) = standing.catalog.find(&call.tool) else {
+pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grants) -> Decision {
+    let Some(tool) = decision_context.catalog.find(&call.tool) else {
         let reasons = vec!["the tool is not known in this run".into()];
         return deny(call, Code::NotDisclosed, reasons);
     };
-    if let Some((code, why)) = standing.disclosed.objection(tool) {
+    if let Some((code, why)) = decision_context.disclosed.objection(tool) {
         return deny(call, code, vec![why]);
     }
     if tool.pinned == Some(false) {
-        let why = "its description is not the one that was accepted into the lock file";
+        let why = "the tool's description differs from the accepted one in the lock file";
         return deny(call, Code::DescriptionChanged, vec![why.into()]);
     }
-    if let Some(why) = tool.input.unusable() {
+    if let Some(why) = tool.args_check.unusable() {
         return deny(call, Code::ToolUnusable, vec![cut(&why)]);
     }
     if tool.stale {
         let why = "the server changed this tool's description, and the new one could not be loaded";
         return deny(call, Code::DescriptionChanged, vec![why.into()]);
     }
-    let findings = tool.input.findings(call.args.value());
+    let findings = tool.args_check.findings(call.args.value());
     if !findings.is_empty() {
         let findings = findings
             .iter()
@@ -83,79 +84,84 @@ pub fn decide(call: Call, standing: &Standing, grants: &mut Grants) -> Decision 
             .collect();
         return deny(call, Code::InvalidArguments, findings);
     }
-    let consulted = standing.rules.consult_about(tool.whose, &call);
-    let Consulted { reasons, told, .. } = &consulted;
+    let consulted = decision_context.rules.consult_for_owner(tool.owner, &call);
+    let RuleVerdict { reasons, told, .. } = &consulted;
     match consulted.level {
         Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons.clone(), told)),
         Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons.clone()), grants)),
         Level::AskRun | Level::AskCall => {
             let allowed_so_far = grants.allowed_so_far(&tool.id);
-            let pending = Pending::new(call, Arc::clone(tool), consulted, allowed_so_far);
+            let pending = PendingCall::new(call, Arc::clone(tool), consulted, allowed_so_far);
             reconsider(pending, grants)
         }
     }
 }
 
-/// What a human's answer makes of the call that was asked about.
+/// Turns a human's answer into the decision on the call that was asked about.
 #[must_use]
-pub fn settle(pending: Pending, answer: Answer, grants: &mut Grants) -> Decision {
+pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Decision {
     match answer {
         Answer::AllowOnce => allow_once(pending, "", grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
         Answer::Unanswered => refuse(pending, Code::Unanswered, "no answer came"),
         Answer::Invalid { why } => {
-            let reason = format!("what was answered does not count: {}", cut(&why));
+            let reason = format!("invalid answer: {}", cut(&why));
             refuse(pending, Code::Unanswered, &reason)
         }
     }
 }
 
-/// Whether a grant, perhaps one that was given meanwhile, covers a call that is to be asked about.
+/// Checks whether a grant covers a call that would otherwise be asked about. The check includes
+/// grants that were given since the first decision.
 #[must_use]
-pub fn reconsider(mut pending: Pending, grants: &mut Grants) -> Decision {
+pub fn reconsider(mut pending: PendingCall, grants: &mut Grants) -> Decision {
     let found = match pending.question.level {
         Level::AskRun => grants.consume(&pending.call),
         _ => None,
     };
     pending.question.allowed_so_far = grants.allowed_so_far(&pending.tool.id);
     match found {
-        Some(Found::Used(used)) => Decision::Allow(lifted(pending, used, grants)),
-        Some(Found::Shared(grant)) => Decision::Claim(Covered { pending, grant }),
+        Some(GrantMatch::Used(used)) => Decision::Allow(lifted(pending, used, grants)),
+        Some(GrantMatch::Shared(grant)) => Decision::Claim(CoveredCall { pending, grant }),
         None => Decision::Ask(pending),
     }
 }
 
-/// What became of the use of a shared grant that was to be claimed.
+/// Decides on a call after an attempt to claim a use of a shared grant.
 #[must_use]
-pub fn claimed(covered: Covered, used: Result<Use, String>, grants: &mut Grants) -> Decision {
-    let Covered { mut pending, grant } = covered;
+pub fn claimed(covered: CoveredCall, used: Result<Use, String>, grants: &mut Grants) -> Decision {
+    let CoveredCall { mut pending, grant } = covered;
     match used {
         Ok(used) if used.grant == grant => Decision::Allow(lifted(pending, used, grants)),
-        Ok(_) => refuse(pending, Code::Internal, "another grant's use was claimed"),
+        Ok(_) => refuse(
+            pending,
+            Code::Internal,
+            "the claimed use belongs to another grant",
+        ),
         Err(why) => {
             grants.close(&pending.tool.id, &grant);
-            let reason = format!("grant {grant} gives no use: {}", cut(&why));
+            let reason = format!("grant {grant} could not be used: {}", cut(&why));
             pending.question.reasons.push(reason);
             reconsider(pending, grants)
         }
     }
 }
 
-/// A call that was allowed by a grant and waited until that grant had expired.
+/// Decides again on a call that a grant had allowed, and that waited until the grant expired.
 #[must_use]
-pub fn again(call: AuthorizedCall, standing: &Standing, grants: &mut Grants) -> Decision {
+pub fn decide_again(
+    call: AuthorizedCall,
+    decision_context: &DecisionContext,
+    grants: &mut Grants,
+) -> Decision {
     grants.note_lapsed(call.tool());
-    decide(call.into_call(), standing, grants)
+    decide(call.into_call(), decision_context, grants)
 }
 
-fn settle_terms(mut pending: Pending, terms: Terms, grants: &mut Grants) -> Decision {
+fn settle_terms(mut pending: PendingCall, terms: Terms, grants: &mut Grants) -> Decision {
     if pending.question.level != Level::AskRun {
-        return allow_once(
-            pending,
-            " and no other: a grant covers none of them",
-            grants,
-        );
+        return allow_once(pending, " only; a grant cannot cover it", grants);
     }
     let proposed = match &pending.question.proposal {
         Some(proposal) => Some(proposal.condition.clone()),
@@ -163,17 +169,17 @@ fn settle_terms(mut pending: Pending, terms: Terms, grants: &mut Grants) -> Deci
     };
     let fits = |condition: &Condition| condition.covers(pending.call.args.value());
     if terms.condition.as_ref().is_some_and(|it| !fits(it)) {
-        let why = "the answer is for other arguments than the question";
+        let why = "the answer does not cover the arguments in the question";
         return refuse(pending, Code::Unanswered, why);
     }
     let shown = pending.question.shown_digest();
-    let Pending { call, tool, .. } = &pending;
+    let PendingCall { call, tool, .. } = &pending;
     let given =
         proposed.and_then(|proposed| grants.give(call, tool, &proposed, terms, shown).cloned());
     let Some(grant) = given else {
         return allow_once(
             pending,
-            " alone: it is too large, or too many grants are open",
+            " only; its arguments have too many fields, or too many grants are open",
             grants,
         );
     };
@@ -186,8 +192,8 @@ fn settle_terms(mut pending: Pending, terms: Terms, grants: &mut Grants) -> Deci
     reconsider(pending, grants)
 }
 
-fn allow_once(pending: Pending, remark: &str, grants: &mut Grants) -> Decision {
-    let Pending {
+fn allow_once(pending: PendingCall, remark: &str, grants: &mut Grants) -> Decision {
+    let PendingCall {
         call,
         tool,
         question,
@@ -197,15 +203,15 @@ fn allow_once(pending: Pending, remark: &str, grants: &mut Grants) -> Decision {
     Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
 }
 
-fn refuse(pending: Pending, code: Code, reason: &str) -> Decision {
-    let Pending { call, question, .. } = pending;
+fn refuse(pending: PendingCall, code: Code, reason: &str) -> Decision {
+    let PendingCall { call, question, .. } = pending;
     let mut reasons = question.reasons;
     reasons.push(reason.to_owned());
     Decision::Deny(Refusal::new(call, code, reasons, &[]))
 }
 
-fn lifted(pending: Pending, used: Use, grants: &mut Grants) -> AuthorizedCall {
-    let Pending {
+fn lifted(pending: PendingCall, used: Use, grants: &mut Grants) -> AuthorizedCall {
+    let PendingCall {
         call,
         tool,
         question,
@@ -244,7 +250,7 @@ pub(crate) fn cut(finding: &str) -> String {
     finding.chars().take(FINDING_CHARS_MAX).collect()
 }
 
-/// A refusal whose reasons are the script's to know.
+/// Returns a refusal whose message contains all reasons.
 fn deny(call: Call, code: Code, reasons: Vec<String>) -> Decision {
     let told = reasons.clone();
     Decision::Deny(Refusal::new(call, code, reasons, &told))
@@ -253,7 +259,7 @@ fn deny(call: Call, code: Code, reasons: Vec<String>) -> Decision {
 impl Refusal {
     fn new(call: Call, code: Code, reasons: Vec<String>, told: &[String]) -> Self {
         let verb = match code {
-            Code::InvalidArguments => "was not made, its arguments do not fit",
+            Code::InvalidArguments => "was not made, its arguments are invalid",
             Code::ToolUnusable => "was not made",
             Code::Refused => "was refused by the approver",
             Code::Unanswered => "was not approved: no answer came",

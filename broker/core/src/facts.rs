@@ -1,106 +1,96 @@
-//! What a rule may ask about a call besides its tool and its arguments. Facts
-//! are computed once, when the script makes the call, and travel with it: the
-//! decision, the human, the grant and the journal see the same ones.
+//! The facts of a call: what rules can test besides the tool and the arguments. Facts are computed
+//! once, when the script makes the call, and do not change. The decision, the human, the grant and
+//! the journal see the same facts.
 //!
-//! A fact that cannot be computed is absent. No set in here is empty and
-//! present where an empty one would be harmless: a rule that compares it would
-//! be right about nothing.
+//! A fact that cannot be computed is absent. An optional set is absent rather than empty: a
+//! condition on all members is true for an empty set, so the call would look harmless.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::Labels;
 use crate::id::{CallId, Digest};
+use crate::labels::{Labels, Writes};
 
-/// Texts above this stand for themselves by digest and length.
+/// Maximum length of a text that rules see in full. For a longer text, they see its digest and
+/// length.
 pub const TEXT_BYTES_MAX: usize = 4_096;
 
-/// Fields are JSON pointers into the arguments, such as `/to/0`.
+/// The facts of one call. Fields are JSON pointers into the arguments, such as `/to/0`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Of everything that had reached the run, and its session, before the call.
+    /// Labels of everything that had reached the run and its session before the call.
     pub labels: Labels,
-    /// Nothing untrusted had reached the session when the script arrived.
+    /// Whether no untrusted data had reached the session when the script arrived.
     pub script_trusted: bool,
-    /// What the tool does with what it is given, as our configuration says.
+    /// The effects of the tool, according to the configuration.
     pub writes: Writes,
-    /// The roots under which all declared paths lie, after resolution; [`OUTSIDE`] for those
-    /// that lie under none.
+    /// The roots under which all declared paths lie, after resolution. [`OUTSIDE`] represents a
+    /// path that lies under no root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_roots: Option<BTreeSet<String>>,
-    /// `host`, or `host:port` where the port is not the scheme's own.
+    /// Destination hosts: `host`, or `host:port` if the port is not the scheme's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_hosts: Option<BTreeSet<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_addresses: Option<BTreeSet<String>>,
-    /// What stands behind the `@` of the addresses.
+    /// The part after the `@` of each address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_domains: Option<BTreeSet<String>>,
-    /// Whether something trusted names every destination. Absent when the call names none,
-    /// unless the tool's destination is always the same.
+    /// Whether every destination occurs in a trusted source. Absent if the call names no
+    /// destination, unless the tool's destination is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest_explained: Option<bool>,
-    /// The fields that nothing trusted explains.
+    /// Argument fields whose destination does not occur in any trusted source.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub dest_unexplained: BTreeSet<String>,
-    /// Evidence for whoever is asked; never a reason to allow.
+    /// Earlier results that the arguments repeat. Evidence for the approver; never a reason to
+    /// allow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shares: Vec<Share>,
-    /// Fields of destinations and paths that may be read as something else than they are.
+    pub shares: Vec<RepeatedText>,
+    /// Destination and path fields whose text may be mistaken for another.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lookalikes: BTreeSet<String>,
     pub counts: Counts,
     pub time: Time,
-    /// The tool's full description was shown in this session.
+    /// Whether the tool's full description was shown in this session.
     pub disclosed: bool,
-    /// The tool's description is the one in the lock file. Absent without a lock file.
+    /// Whether the tool's description is the one in the lock file. Absent without a lock file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
-    /// Fields of which a policy sees nothing. Absent when no policy looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unmodelled: Option<BTreeSet<String>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub large_texts: BTreeMap<String, LargeText>,
 }
 
-/// Stands in [`Facts::path_roots`] for a path that lies under no configured root.
+/// Entry of [`Facts::path_roots`] for a path that lies under no configured root.
 pub const OUTSIDE: &str = "outside";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Writes {
-    /// Somebody else gets to see it.
-    pub external: bool,
-    /// Something is changed.
-    pub state: bool,
-}
-
-/// One field repeats what an earlier call had returned.
+/// One field of a call that repeats part of an earlier call's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct RepeatedText {
     pub field: String,
     pub call: CallId,
-    /// How many pieces of the text were found again.
+    /// Number of pieces of the result that the field contains.
     pub pieces: u32,
 }
 
-/// Before this call, of calls that were allowed.
+/// Numbers of calls and bytes that were allowed before this call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Of this tool.
+    /// Number of allowed calls of this tool.
     pub calls_run: u64,
     pub calls_session: u64,
-    /// Of all arguments that went to tools which write outside.
+    /// Total size of the arguments that were sent to tools that write outside.
     pub bytes_run: u64,
     pub bytes_session: u64,
 }
 
-/// UTC.
+/// The time of the call, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Time {
     pub at_ms: u64,
     pub hour: u8,
-    /// 1 is Monday, 7 is Sunday.
+    /// Day of the week: 1 is Monday, 7 is Sunday.
     pub weekday: u8,
 }
 
@@ -110,18 +100,8 @@ pub struct LargeText {
     pub digest: Digest,
 }
 
-impl Default for Writes {
-    /// Unlabelled means the worst.
-    fn default() -> Self {
-        Self {
-            external: true,
-            state: true,
-        }
-    }
-}
-
 impl Default for Facts {
-    /// What is known of a call when nothing is known of it.
+    /// Returns the worst-case facts, for a call about which nothing is known.
     fn default() -> Self {
         Self {
             labels: Labels::worst(),
@@ -139,14 +119,13 @@ impl Default for Facts {
             time: Time::default(),
             disclosed: false,
             pinned: None,
-            unmodelled: None,
             large_texts: BTreeMap::new(),
         }
     }
 }
 
 impl Default for Time {
-    /// A moment that there was, so that its weekday is one.
+    /// Returns the epoch, so that the weekday is valid.
     fn default() -> Self {
         Self::at(0)
     }
@@ -177,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_call_is_an_hour_and_a_weekday() {
+    fn time_fact_has_hour_and_weekday() {
         check(0, 0, 4);
         // 2026-11-21T15:40:00Z, a Saturday.
         check(1_795_275_600_000, 15, 6);
     }
 
     #[test]
-    fn facts_read_back_as_they_were_written() {
+    fn facts_round_trip() {
         let facts = Facts {
             dest_hosts: Some(["docs.rs".to_owned()].into()),
             ..Facts::default()

@@ -1,27 +1,21 @@
-//! Where data may go: labels say what a run has read, the labelling says which
-//! tools read and write what, and the watch follows one run.
+//! Tracks where data may flow. The label configuration defines what each tool reads and writes, and
+//! the tracker follows the labels of one run.
 //!
-//! Nothing here allows or denies: it computes facts, and rules judge by them.
+//! Nothing here allows or denies a call: this module computes facts, and rules decide with them.
 
 mod destination;
-pub mod field;
-mod known;
-pub mod label;
-mod labelling;
+mod known_destinations;
+mod label_config;
 mod literals;
 mod lookalike;
 mod paths;
-mod sayings;
 mod shares;
 mod texts;
-mod watch;
+mod tracker;
 
-pub use field::{BadField, Field};
-pub use known::{BadDestination, Known};
-pub use label::{BadLabel, Label, Labels};
-pub use labelling::Labelling;
+pub use known_destinations::{BadDestination, KnownDestinations};
+pub use label_config::{LabelConfig, LabelRule, UnmatchedLabelRule};
 pub(crate) use paths::named;
 pub use paths::{NamedPath, ResolvedPath, Roots};
-pub use sayings::{Saying, Sayings, Unfitting};
-pub use watch::{Carried, FlowSpec, large_texts};
-pub(crate) use watch::{Watch, imagined};
+pub use tracker::{FlowSpec, SessionFlow, large_texts};
+pub(crate) use tracker::{FlowTracker, facts_without_run};

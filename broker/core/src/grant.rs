@@ -1,9 +1,9 @@
-//! A human's yes to more than one call, and what it is bound to. A grant lifts
-//! "ask" to "allow", and nothing else: what asks for each call, and what is
-//! denied, stays so. A use is consumed in the same act that allows a call.
+//! A grant is a human's approval of several calls under fixed conditions. A grant only turns "ask"
+//! into "allow". It has no effect on denied calls, nor on calls that each need an answer. Allowing
+//! a call also consumes one use of the grant.
 //!
-//! Grants of one run are counted here. Those that several runs share are
-//! counted where the shell keeps them, and here only known.
+//! This module counts the uses of grants for one run. The shell stores the grants that several runs
+//! share and counts their uses; this module only knows their terms.
 
 mod condition;
 mod proposal;
@@ -16,22 +16,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::catalog::Tool;
-use crate::flow::Labels;
 use crate::id::{Digest, GrantId, RunId, ToolId};
+use crate::labels::Labels;
 
-pub use condition::{BadCondition, Condition, FIELDS_MAX, Same};
+pub use condition::{BadCondition, Condition, FIELDS_MAX, FieldValue};
+use proposal::AskedCalls;
 pub use proposal::Proposal;
-use proposal::Seen;
 
-/// Of one tool at one time in one run; a further one is used for its first call alone.
+/// Maximum number of open grants per tool in one run. At this limit, an answer only allows the call
+/// that was asked about.
 const OPEN_MAX: usize = 256;
 const HOUR_MS: u64 = 3_600_000;
 
-/// How far a grant reaches.
+/// The runs that a grant is valid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// One run; gone with it.
+    /// One run; the grant ends with it.
     Run,
     /// All runs of one session.
     Session,
@@ -49,7 +50,7 @@ impl Scope {
         }
     }
 
-    /// How long a grant lasts when nobody says otherwise.
+    /// Returns how long a grant lasts by default, in milliseconds.
     #[must_use]
     pub const fn lasts_ms(self) -> u64 {
         match self {
@@ -66,19 +67,19 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What somebody said yes to, when it was more than one call.
+/// The terms of an approval of more than one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
     pub uses_max: NonZeroU32,
     pub scope: Scope,
-    /// None stands for what was proposed.
+    /// Which arguments are covered; `None` means the proposed condition.
     pub condition: Option<Condition>,
-    /// None stands for what is usual of the scope.
+    /// Duration in milliseconds; `None` means the default of the scope.
     pub lasts_ms: Option<u64>,
 }
 
 impl Terms {
-    /// As proposed, in this run.
+    /// Returns the proposed condition and the default duration, for this run.
     #[must_use]
     pub fn up_to(uses_max: NonZeroU32) -> Self {
         Self {
@@ -97,7 +98,8 @@ pub struct Grant {
     pub scope: Scope,
     pub tool: ToolId,
     pub description: Digest,
-    /// None: whatever the script is. Nobody is offered that; it can be written by hand.
+    /// The script the grant is bound to; `None` means any script. No question offers `None`; only a
+    /// grant file can contain it.
     pub script: Option<Digest>,
     pub policy: Digest,
     pub condition: Condition,
@@ -105,15 +107,15 @@ pub struct Grant {
     pub uses: u32,
     pub given_at_ms: u64,
     pub expires_at_ms: u64,
-    /// What a run may carry when it uses the grant.
+    /// Labels that a run may have when it uses the grant.
     pub labels: Labels,
-    /// Digest of what was said yes to.
+    /// Digest of the question that the approver was shown.
     pub shown: Digest,
-    /// Who said yes, and by which way.
+    /// Who gave the grant: the approver, or the person that a grant file names.
     pub by: String,
 }
 
-/// Which use of which grant allowed a call.
+/// The use of a grant that allowed a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
     pub grant: GrantId,
@@ -122,79 +124,80 @@ pub struct Use {
     pub expires_at_ms: u64,
 }
 
-/// What grants are held against: the run that wants to use them.
+/// The properties of a run that decide which grants apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     pub run: RunId,
     pub script: Digest,
     pub policy: Digest,
-    /// Who answers questions of this run.
+    /// The approver that answers the questions of this run.
     pub approver: String,
-    /// Besides the run itself: what a grant may be given for.
+    /// The scopes besides the run itself for which a grant may be given.
     pub scopes: Vec<Scope>,
 }
 
-/// What a run knows of grants when it starts.
+/// The grants that a run starts with, and its approver.
 #[derive(Debug, Clone, Default)]
 pub struct GrantSpec {
-    /// Who answers the run's questions.
+    /// The approver that answers the run's questions.
     pub approver: String,
-    /// What grants are kept for besides the run itself.
+    /// The scopes besides the run itself for which grants are stored.
     pub scopes: Vec<Scope>,
-    /// From files, and those that the run's session and project have.
+    /// Grants from files, and grants of the run's session and project.
     pub grants: Vec<Grant>,
 }
 
-/// What a call finds among the grants.
+/// A grant that matches a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
-    /// One of the run's own, and its use is consumed.
+pub enum GrantMatch {
+    /// A grant of this run only; the use is already consumed.
     Used(Use),
-    /// One that other runs share: its use has to be claimed first.
+    /// A grant that other runs share; a use must be claimed first.
     Shared(GrantId),
 }
 
-/// The grants that one run may use, what it was asked about, and how often each tool was
-/// allowed in it.
+/// The grants that one run may use, the calls it was asked about, and how often each tool was
+/// allowed.
 #[derive(Debug)]
 pub struct Grants {
     binding: Binding,
     now_ms: u64,
     given: u32,
-    /// In the order in which they were given.
+    /// Grants by tool, in the order in which they were given.
     open: HashMap<ToolId, Vec<Grant>>,
-    /// Given, and not recorded yet.
+    /// Grants that were given and are not recorded yet.
     fresh: Vec<Grant>,
     allowed: HashMap<ToolId, u32>,
-    seen: HashMap<ToolId, Seen>,
+    seen: HashMap<ToolId, AskedCalls>,
 }
 
 impl Grant {
-    /// Why this grant is none for a run with these rules and a tool with this description.
+    /// Returns why this grant does not apply to a run with these rules and a tool with this
+    /// description.
     #[must_use]
     pub fn void(&self, binding: &Binding, description: Option<Digest>) -> Option<&'static str> {
         if self.policy != binding.policy {
-            return Some("the rules are others than those it was given under");
+            return Some("the rules changed after the grant was given");
         }
         if self.script.is_some_and(|script| script != binding.script) {
-            return Some("it was given for another script");
+            return Some("the grant was given for another script");
         }
         match description {
-            None => Some("its tool is not known in this run"),
+            None => Some("the grant's tool is not known in this run"),
             Some(digest) if digest != self.description => {
-                Some("the description of its tool has changed")
+                Some("the description of the grant's tool has changed")
             }
             Some(_) => None,
         }
     }
 
-    /// Why it allows nothing at this time, whatever is called.
+    /// Returns why the grant cannot allow any call at this time.
     #[must_use]
     pub fn spent(&self, now_ms: u64) -> Option<&'static str> {
         if self.uses >= self.uses_max.get() {
-            Some("it is used up")
+            Some("the grant is used up")
         } else if now_ms >= self.expires_at_ms {
-            Some("it has expired")
+            Some("the grant has expired")
         } else {
             None
         }
@@ -226,12 +229,12 @@ impl Grants {
         &self.binding
     }
 
-    /// The host's time, from now on.
+    /// Sets the host's time.
     pub fn tick(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
     }
 
-    /// A grant that is older than the run; says why it is none here.
+    /// Adds a grant that was given before the run, or returns why the grant does not apply.
     pub fn admit(&mut self, grant: Grant, tool: Option<&Tool>) -> Result<(), &'static str> {
         let description = tool.map(|tool| tool.description_digest);
         let why = grant.void(&self.binding, description);
@@ -242,7 +245,8 @@ impl Grants {
         Ok(())
     }
 
-    /// None when the terms do not fit the call that was asked about.
+    /// Adds a grant with these terms, and returns it. Returns `None` if the terms do not cover the
+    /// call that was asked about, or if too many grants are open.
     pub(crate) fn give(
         &mut self,
         call: &Call,
@@ -257,7 +261,7 @@ impl Grants {
             return None;
         }
         self.given = self.given.saturating_add(1);
-        // What nobody keeps for other runs is for this one alone.
+        // If grants of this scope are not stored, the grant is for this run only.
         let is_kept = self.binding.scopes.contains(&terms.scope);
         let scope = if is_kept { terms.scope } else { Scope::Run };
         let id = match scope {
@@ -277,7 +281,7 @@ impl Grants {
             uses: 0,
             given_at_ms: self.now_ms,
             expires_at_ms: self.now_ms.saturating_add(lasts_ms),
-            // What the calls themselves bring back is part of what was said yes to.
+            // The approval includes the labels that the covered calls themselves add.
             labels: labels_of(call).joined(&tool.labelling.reads),
             shown,
             by: self.binding.approver.clone(),
@@ -287,20 +291,20 @@ impl Grants {
         open.last()
     }
 
-    /// What was given since this was called last.
+    /// Returns the grants that were given since the last call of this function.
     pub(crate) fn take_fresh(&mut self) -> Vec<Grant> {
         std::mem::take(&mut self.fresh)
     }
 
     /// Takes one use of the first grant that covers this call.
-    pub(crate) fn consume(&mut self, call: &Call) -> Option<Found> {
+    pub(crate) fn consume(&mut self, call: &Call) -> Option<GrantMatch> {
         let now_ms = self.now_ms;
         let grants = self.open.get_mut(&call.tool)?;
         grants.retain(|grant| grant.spent(now_ms).is_none());
         let at = grants.iter().position(|grant| grant.covers(call, now_ms))?;
         let grant = grants.get_mut(at)?;
         if grant.scope != Scope::Run {
-            return Some(Found::Shared(grant.id.clone()));
+            return Some(GrantMatch::Shared(grant.id.clone()));
         }
         grant.uses += 1;
         let used = Use {
@@ -315,10 +319,10 @@ impl Grants {
         if grants.is_empty() {
             self.open.remove(&call.tool);
         }
-        Some(Found::Used(used))
+        Some(GrantMatch::Used(used))
     }
 
-    /// It gives no more uses to this run.
+    /// Removes a grant of which this run can claim no more uses.
     pub(crate) fn close(&mut self, tool: &ToolId, grant: &GrantId) {
         if let Some(open) = self.open.get_mut(tool) {
             open.retain(|it| it.id != *grant);
@@ -342,7 +346,7 @@ impl Grants {
         self.open.is_empty()
     }
 
-    /// How many calls of this tool have been allowed in this run.
+    /// Returns how many calls of this tool have been allowed in this run.
     #[must_use]
     pub fn allowed_so_far(&self, tool: &ToolId) -> u32 {
         self.allowed.get(tool).copied().unwrap_or(0)
@@ -357,27 +361,27 @@ impl Grants {
         }
     }
 
-    /// It was allowed, and did not leave in time.
+    /// Uncounts a call that was allowed but not sent in time.
     pub(crate) fn note_lapsed(&mut self, tool: &ToolId) {
         if let Some(count) = self.allowed.get_mut(tool) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// A call that a grant could have covered is about to be asked about.
+    /// Records a call that is about to be asked about and that a grant can cover.
     pub(crate) fn note_asked(&mut self, call: &Call) {
         let labels = labels_of(call);
         match self.seen.get_mut(&call.tool) {
             Some(seen) => seen.add(&call.args, &labels),
             None => {
-                let seen = Seen::first(&call.args, labels);
+                let seen = AskedCalls::first(&call.args, labels);
                 self.seen.insert(call.tool.clone(), seen);
             }
         }
     }
 
-    /// The grant, given by nobody yet, that would have covered so many calls of this tool that
-    /// were asked about.
+    /// Returns a grant that would have covered the calls of the tool that were asked about. The
+    /// grant has not been given; `calls` becomes its number of uses.
     pub(crate) fn needed(&self, tool: &Tool, calls: NonZeroU32, script: &str) -> Option<Grant> {
         let seen = self.seen.get(&tool.id)?;
         let proposal = seen.proposal(calls.get(), script)?;
@@ -394,24 +398,26 @@ impl Grants {
             given_at_ms: self.now_ms,
             expires_at_ms: self.now_ms.saturating_add(Scope::Project.lasts_ms()),
             labels: seen.labels().clone().joined(&tool.labelling.reads),
-            shown: Digest::of(b""),
+            shown: Digest::sha256(b""),
             by: String::new(),
         })
     }
 
-    /// `waiting`: how many calls of the tool wait for an answer.
+    /// Returns the grant to propose; `waiting` is the number of calls of the tool that wait for an
+    /// answer.
     pub(crate) fn proposal(&self, tool: &ToolId, waiting: u32, script: &str) -> Option<Proposal> {
         self.seen.get(tool)?.proposal(waiting, script)
     }
 }
 
-/// Where nothing computes facts nobody said what the tools read, and that means the worst.
+/// Returns the labels of a call. Without facts the labels are unknown, so the worst labels are
+/// assumed.
 fn labels_of(call: &Call) -> Labels {
     let facts = call.facts.as_deref();
     facts.map_or_else(Labels::worst, |facts| facts.labels.clone())
 }
 
-/// As a reason of a decision has it.
+/// Writes the use as a reason of a decision.
 impl fmt::Display for Use {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

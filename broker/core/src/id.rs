@@ -1,4 +1,4 @@
-//! Names and numbers that must not be mixed up.
+//! Newtypes for names and numbers, so that they cannot be mixed up.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::sync::Arc;
 pub use codegen::canonical::Digest;
 use serde::{Deserialize, Serialize};
 
-/// The name of a server as our configuration has it, never what the server says of itself.
+/// The name of a server in the configuration, never a name that the server reports.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ServerName(pub Arc<str>);
 
 impl ServerName {
     pub const CHARS_MAX: usize = 64;
 
-    /// A letter, then letters, digits, `_` and `-`: no dot, so `server.tool` splits in one way.
+    /// Parses a letter followed by letters, digits, `_` and `-`. A dot is not allowed, so
+    /// `server.tool` can be split in only one way.
     pub fn parse(text: &str) -> Result<Self, BadName> {
         let mut chars = text.chars();
         let fits = chars.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -27,11 +28,11 @@ impl ServerName {
     }
 }
 
-/// A tool's exact name on the wire.
+/// A tool's exact name in MCP messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ToolName(pub Arc<str>);
 
-/// `server.tool`, the name of a tool everywhere a person or a rule speaks of it.
+/// `server.tool`, the name of a tool for people and rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolId {
     pub server: ServerName,
@@ -39,7 +40,7 @@ pub struct ToolId {
 }
 
 impl ToolId {
-    /// Reads what `Display` writes. The tool's own name may contain dots.
+    /// Parses the form that `Display` writes. The tool's own name may contain dots.
     pub fn parse(text: &str) -> Result<Self, BadName> {
         let (server, tool) = text
             .split_once('.')
@@ -79,8 +80,8 @@ pub struct RunId(pub Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
-/// Of a grant for one run its number there: 1, 2, 3 … in the order they were given. Of one that
-/// runs share a name that no other grant has.
+/// The id of a grant. Grants for one run are numbered within the run: 1, 2, 3 … in the order in
+/// which they were given. A shared grant has a globally unique id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GrantId(pub Arc<str>);
 
@@ -90,12 +91,14 @@ impl fmt::Display for GrantId {
     }
 }
 
-/// A name that cannot be one.
+/// An invalid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    #[error("`{0}` is not a server name: a letter, then at most 63 letters, digits, `_` or `-`")]
+    #[error(
+        "invalid server name `{0}`; expected a letter, then at most 63 letters, digits, `_` or `-`"
+    )]
     Server(String),
-    #[error("`{0}` is not of the form `server.tool`")]
+    #[error("invalid tool name `{0}`; expected the form `server.tool`")]
     Tool(String),
 }
 
@@ -108,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_name_has_no_dot_and_starts_with_a_letter() {
+    fn server_name_has_no_dot_and_starts_with_letter() {
         for good in ["fs", "Git-Hub_2"] {
             assert!(ServerName::parse(good).is_ok(), "{good}");
         }
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_id_splits_at_its_first_dot_and_reads_back() {
+    fn tool_id_splits_at_first_dot() {
         let id = ToolId::parse("fs.read.all").unwrap();
         assert_eq!((&*id.server.0, &*id.tool.0), ("fs", "read.all"));
         assert_eq!(ToolId::parse(&id.to_string()), Ok(id));

@@ -1,6 +1,6 @@
-//! What a server asks in the middle of a call: a form or an address for the
-//! person at the host, a text of the host's model, the host's folders. The run
-//! machine knows that it was asked and how it ended, and never what was said.
+//! Inquiries: requests of a server to the host during a call, for a form or an address for the
+//! person, a text from the host's model, or the host's folders. The run machine only knows that the
+//! server asked and how the inquiry ended, never the content.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,37 +14,38 @@ pub struct InquiryId(pub u32);
 pub struct Inquiry {
     pub id: InquiryId,
     pub call: CallId,
-    /// Calls under way that it may be about as well: not every server says which one it means.
+    /// Other calls under way that the inquiry may belong to, since not every server names the call.
     pub or: Vec<CallId>,
-    pub wants: Wants,
-    /// Of all that the server asked.
+    pub wants: InquiryKind,
+    /// Digest of everything that the server asked.
     pub digest: Digest,
-    /// The server has refused the call until this is answered; it is made again then.
+    /// Whether the server refused the call until the inquiry is answered. The call is then sent
+    /// again.
     pub again: bool,
 }
 
-/// What would answer it.
+/// The kind of answer that the server wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wants {
+pub enum InquiryKind {
     /// A form that the person fills in.
     Form,
     /// An address that the person opens.
     Address,
-    /// A text of the host's model.
+    /// A text from the host's model.
     Sampling,
     /// The folders that the host works in.
     Roots,
 }
 
-impl Wants {
-    /// For a person: the server asks for …
+impl InquiryKind {
+    /// Returns words for a person that complete "the server asks for …".
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
-            Self::Form => "an answer of the person at the host",
+            Self::Form => "an answer from the person at the host",
             Self::Address => "the person at the host to open an address",
-            Self::Sampling => "a text of the host's model",
+            Self::Sampling => "a text from the host's model",
             Self::Roots => "the folders of the host",
         }
     }
@@ -53,18 +54,18 @@ impl Wants {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InquiryEnd {
-    /// The server is told what was said.
+    /// An answer came, and the server receives it.
     Answered,
-    /// The person, or the host, said no.
+    /// The person or the host declined.
     Declined,
-    /// It was put away without an answer.
+    /// The inquiry was closed without an answer.
     Dismissed,
-    /// Nobody answered in time.
+    /// No answer came in time.
     Expired,
-    /// What came back was no answer to it.
+    /// The reply was not a valid answer.
     Invalid,
-    /// The call, the run or the server did not wait for it any more.
+    /// The call ended, the run ended, or the server withdrew the inquiry.
     Withdrawn,
-    /// A run puts only so many.
+    /// The run reached its maximum number of inquiries.
     TooMany,
 }

@@ -1,10 +1,10 @@
-//! What a run writes down, before and after each of its acts. A versioned
-//! format: entries are sealed into lines by [`Chain`] and read by [`read`].
+//! The journal: the record that a run writes before and after each action. The format is versioned:
+//! [`Chain`] seals entries into lines, and [`read`] reads them.
 //!
-//! The way of a call in it: `asked` and `answered` when a human was needed,
-//! `decided` before anything leaves, `settled` when its outcome is known. A
-//! `decided` that allows and has no `settled` is a call in doubt. Between the two stand
-//! `inquired` and `inquiry-ended` when its server asked something of the host.
+//! The entries of a call: `asked` and `answered` if a human was needed, `decided` before anything
+//! leaves, `settled` once its outcome is known. A call with an allowing `decided` and no `settled`
+//! is in doubt. If the server asked something of the host, `inquired` and `inquiry-ended` come
+//! between these two entries.
 
 mod chain;
 mod grants;
@@ -18,20 +18,20 @@ use crate::call::{Args, Site};
 use crate::code::Code;
 use crate::facts::Facts;
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
-use crate::inquiry::{InquiryEnd, InquiryId, Wants};
+use crate::inquiry::{InquiryEnd, InquiryId, InquiryKind};
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
 
-pub use chain::{Chain, Redact, Unsealable};
-pub use grants::{GrantClaimed, GrantGiven, GrantHead, GrantUse, GrantVoided};
-pub use read::{Broken, Cut, Line, Verified, read};
+pub use chain::{Chain, Redact, SealError};
+pub use grants::{GrantClaimedEntry, GrantGivenEntry, GrantHead, GrantUse, GrantVoidedEntry};
+pub use read::{BrokenLine, CutPoint, JournalLine, VerifiedJournal, read};
 
-/// Version of the format. A reader refuses every other.
+/// Version of the format. A reader refuses every other version.
 pub const VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The host's time.
+    /// The host's time, in milliseconds since the epoch.
     pub at_ms: u64,
     pub body: Body,
 }
@@ -39,42 +39,43 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Body {
-    RunStarted(Box<RunStarted>),
-    Asked(Box<Asked>),
-    Answered(Answered),
-    GrantGiven(Box<GrantGiven>),
-    GrantVoided(Box<GrantVoided>),
-    GrantClaimed(Box<GrantClaimed>),
-    Decided(Box<Decided>),
-    Inquired(Inquired),
-    InquiryEnded(InquiryEnded),
-    Settled(Box<Settled>),
-    Resumed(Resumed),
-    Ended(Box<Ended>),
+    RunStarted(Box<RunStartedEntry>),
+    Asked(Box<AskedEntry>),
+    Answered(AnsweredEntry),
+    GrantGiven(Box<GrantGivenEntry>),
+    GrantVoided(Box<GrantVoidedEntry>),
+    GrantClaimed(Box<GrantClaimedEntry>),
+    Decided(Box<DecidedEntry>),
+    Inquired(InquiredEntry),
+    InquiryEnded(InquiryEndedEntry),
+    Settled(Box<SettledEntry>),
+    Resumed(ResumedEntry),
+    Ended(Box<EndedEntry>),
 }
 
-/// The header: all that a replay needs besides the outcomes.
+/// The header: everything that a replay needs besides the outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunStarted {
+pub struct RunStartedEntry {
     pub run: RunId,
     pub script_name: String,
     pub script_digest: Digest,
     pub script: String,
     pub input_digest: Digest,
-    /// JSON text; absent when it is longer than `journal_payload_bytes_max`.
+    /// The input as JSON text; absent if it is longer than `journal_payload_bytes_max`.
     pub input: Option<String>,
-    /// As text, since it may not fit a double.
+    /// The seed as text, since a double may not hold it exactly.
     pub seed: String,
     pub limits: Limits,
     /// One line per rule, then the default.
     pub rules: Vec<String>,
-    /// In the order of the guest's table of stubs, which speaks of both by their places.
+    /// Servers in the order of the guest's table of stubs; the guest refers to servers and tools by
+    /// index.
     pub servers: Vec<StartedServer>,
-    /// Likewise, server by server.
+    /// Tools in the order of the same table, server by server.
     pub tools: Vec<StartedTool>,
     pub guest_name: String,
     pub guest_digest: Digest,
-    /// What the check before the run found, just as the host is told of it in the report.
+    /// Findings of the check before the run, as the report contains them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReportedFinding>,
 }
@@ -85,20 +86,20 @@ pub struct StartedServer {
     pub global: String,
 }
 
-/// A tool as this run saw it, whatever its description or our naming says later.
+/// A tool with the names and the description that it had in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedTool {
     pub tool: ToolId,
     pub member: String,
     pub flat: String,
     pub unwrap: bool,
-    /// As our configuration had it.
+    /// Whether the tool is read-only, according to the configuration.
     pub read_only: Option<bool>,
     pub description: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AskedEntry {
     pub call: CallId,
     pub tool: ToolId,
     pub description: Digest,
@@ -113,11 +114,11 @@ pub struct Asked {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct AnsweredEntry {
     pub call: CallId,
     pub answer: AnswerWord,
     pub uses_max: Option<u32>,
-    /// Digest of what the answer was given to.
+    /// Digest of the question that the approver was shown.
     pub shown: Digest,
     pub ms: u64,
 }
@@ -129,67 +130,68 @@ pub enum AnswerWord {
     AllowTool,
     Refuse,
     Unanswered,
-    /// What came back was no answer to the question.
+    /// The reply was not a valid answer to the question.
     Invalid,
     /// A grant given for another call covered this one, or the run ended.
     Withdrawn,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
+pub struct DecidedEntry {
     pub call: CallId,
     pub tool: ToolId,
-    /// Absent for a tool that the run does not know.
+    /// Digest of the description; absent if the run does not know the tool.
     pub description: Option<Digest>,
-    /// Absent when they were no canonical object, and so were refused.
+    /// The arguments; absent if they were not a canonical object, so that the call was refused.
     pub args: Option<Args>,
     pub args_digest: Digest,
-    /// What the rules saw besides; absent where nothing was watched.
+    /// The facts that the rules saw; absent if the run computes no facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Arc<Facts>>,
     #[serde(flatten)]
     pub site: Site,
     pub decision: Verdict,
-    /// Of a denial.
+    /// The code of a denial.
     pub code: Option<Code>,
     pub reasons: Vec<String>,
-    /// Of a denial: the message that the script's promise rejected with.
+    /// The message of a denial, with which the script's promise rejected.
     pub told: Option<String>,
-    /// What the host is told was probably not meant with the arguments.
+    /// Warnings for the host about arguments that are probably a mistake.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     pub grant: Option<GrantUse>,
 }
 
-/// What a decision came to: what was asked about has become one of these.
+/// The final decision on a call, after the answer if the call was asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It leaves.
+    /// The call may leave.
     Allow,
     Deny,
-    /// Allowed or asked about, and the run ended before it left.
+    /// The call was allowed or asked about, but the run ended before the call was sent.
     Unsent,
 }
 
-/// A server asked something of the host. What it asked stands here as its digest alone, and
-/// what was said nowhere.
+/// A server asked something of the host. The journal contains only a digest of what the server
+/// asked, and nothing of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inquired {
+pub struct InquiredEntry {
     pub call: CallId,
-    /// Calls that it may be about as well.
+    /// Other calls that the inquiry may belong to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub or: Vec<CallId>,
     pub inquiry: InquiryId,
-    pub wants: Wants,
+    pub wants: InquiryKind,
     pub asked_digest: Digest,
-    /// The server has refused the call until this is answered; it is made again then, once.
+    /// Whether the server refused the call until the inquiry is answered. The call is then sent
+    /// again, once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InquiryEnded {
+pub struct InquiryEndedEntry {
     pub call: CallId,
     pub inquiry: InquiryId,
     pub end: InquiryEnd,
@@ -197,38 +199,38 @@ pub struct InquiryEnded {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
+pub struct SettledEntry {
     pub call: CallId,
     pub outcome: ReportedOutcome,
     pub code: Option<Code>,
-    /// For the person; the script never sees it.
+    /// The reason for a person; the script never sees it.
     pub why: Option<String>,
-    /// Of the payload's text: what the script's promise settled with.
+    /// Digest of the payload's text, with which the script's promise settled.
     pub payload_digest: Digest,
     pub payload_bytes: u64,
-    /// The text itself, exactly as the guest got it; absent when it is longer
-    /// than `journal_payload_bytes_max`, or when the guest got nothing.
+    /// The payload's text, exactly as the guest got it. Absent if it is longer than
+    /// `journal_payload_bytes_max`, or if the guest got nothing.
     pub payload: Option<String>,
-    /// Whether an outcome was kept for the guest. Not so when the run ended before one came.
+    /// Whether the outcome was passed on to the guest. False if the run ended first.
     pub told: bool,
     pub ms: u64,
 }
 
-/// The guest went on, and this is everything that it was told. Jumps of the
-/// run's clock before the first call are not recorded: a step without an entry
-/// is one, and went on at the very time that the guest waited for.
+/// The guest was resumed, with everything that it received. Jumps of the run's clock before the
+/// first call are not recorded: a step without an entry is a jump to exactly the time that the
+/// guest waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
-    /// How often the guest has gone on with this, 1 for the first time, jumps included.
+pub struct ResumedEntry {
+    /// Number of resumes including this one and all jumps; the first is 1.
     pub step: u64,
-    /// The run's clock.
+    /// The run's clock, in milliseconds.
     pub now_ms: u64,
-    /// In the order in which the promises settled.
+    /// The calls in the order in which their promises settled.
     pub calls: Vec<CallId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedEntry {
     pub status: Status,
     pub code: Option<Code>,
     pub error: Option<ReportedError>,
@@ -237,7 +239,7 @@ pub struct Ended {
 }
 
 impl Body {
-    /// The call that an entry is about.
+    /// Returns the call to which an entry belongs.
     #[must_use]
     pub fn call(&self) -> Option<CallId> {
         match self {
@@ -253,8 +255,8 @@ impl Body {
         }
     }
 
-    /// About how long its line is: whatever in it can be long, and a little for the rest.
-    /// The header is bounded by what it repeats.
+    /// Estimates the length of the entry's line: every part that can be long, plus a constant for
+    /// the rest. The header is bounded by the sizes of what it repeats.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         const REST_BYTES: u64 = 600;
@@ -288,7 +290,7 @@ impl Body {
     }
 }
 
-/// A text as a line holds it.
+/// Returns the length of a text inside a JSON string.
 fn quoted_bytes(text: &str) -> u64 {
     let escaped = |byte: &u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,

@@ -1,15 +1,16 @@
-//! JSON texts from outside, read within bounds: size, depth and nodes are
-//! counted in one flat pass before anything is built from the text.
+//! Reads JSON texts from outside within bounds: one pass measures size, depth and nodes before any
+//! value is built.
 //!
-//! [`parse_strict`] is for texts that are decided on: it also refuses what two
-//! readers could read differently (a key twice, a number that no double holds).
+//! [`parse_strict`] is for texts on which a decision depends. It also refuses ambiguous texts,
+//! which two parsers could read differently: texts with a duplicate key, or with a number that no
+//! double represents exactly.
 
 mod number;
 mod value;
 
 use serde_json::Value;
 
-/// What a text may be at most.
+/// The maximum size, depth and number of nodes of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub bytes_max: u32,
@@ -18,8 +19,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The widest that any run's limits may be, for a text that somebody has measured
-    /// already, or that a person gave.
+    /// The widest bounds that any run's limits may have. Used for a text that was already measured,
+    /// or that a person supplied.
     pub const WIDEST: Self = Self {
         bytes_max: 256 * 1024 * 1024,
         depth_max: 512,
@@ -29,7 +30,7 @@ impl Bounds {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadJson {
-    #[error("{bytes} bytes, and {bytes_max} are allowed")]
+    #[error("{bytes} bytes; the limit is {bytes_max}")]
     TooLarge { bytes: usize, bytes_max: u32 },
     #[error("nested deeper than {depth_max} levels")]
     TooDeep { depth_max: u32 },
@@ -44,7 +45,7 @@ pub enum BadJson {
 }
 
 impl BadJson {
-    /// Whether a limit was passed, as opposed to a text that means nothing certain.
+    /// Whether a bound was exceeded; otherwise the text is invalid or ambiguous.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         matches!(
@@ -54,46 +55,47 @@ impl BadJson {
     }
 }
 
-/// Counts without building anything. Says nothing about whether the text is JSON.
+/// Checks the bounds without building anything. This does not check whether the text is JSON.
 pub fn measure(text: &[u8], bounds: Bounds) -> Result<(), BadJson> {
     scan(text, bounds, |_| Ok(()))
 }
 
-/// One value, within bounds, that every reader reads alike.
+/// Parses one value within bounds, and refuses ambiguous texts.
 pub fn parse_strict(text: &[u8], bounds: Bounds) -> Result<Value, BadJson> {
     scan(text, bounds, number::check)?;
     value::parse(text)
 }
 
-/// One value, within bounds, as most readers read it: of a key that stands twice the last
-/// one counts, and a number is the double nearest to it.
+/// Parses one value within bounds, as most readers do: the last of several equal keys counts, and a
+/// number becomes the nearest double.
 pub fn read(text: &[u8], bounds: Bounds) -> Result<Value, BadJson> {
     measure(text, bounds)?;
     value::lenient(text)
 }
 
-/// One value of a text that [`measure`] found within bounds.
+/// Parses one value of a text that [`measure`] found within bounds.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, BadJson> {
     value::lenient(text)
 }
 
-/// A member of a format of our own that holds any JSON, for `Deserialize` by hand.
+/// Deserializes any JSON inside one of airlock's own formats, for manual `Deserialize`
+/// implementations.
 pub(crate) fn embedded<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Value, D::Error> {
     value::embedded(deserializer)
 }
 
-/// A type of ours that is no [`Value`] and holds none, out of a text within bounds.
+/// Deserializes a type that is not a [`Value`] and contains none, from a text within bounds.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the types that come here hold raw texts and plain members"
+    reason = "these types contain raw texts and plain members, but no `Value`"
 )]
 pub(crate) fn typed<'a, T: serde::Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
     serde_json::from_slice(text).ok()
 }
 
-/// Whether a text within bounds is JSON, and so UTF-8.
+/// Whether a text within bounds is one JSON value, and therefore UTF-8.
 pub(crate) fn is_one_value(text: &[u8]) -> bool {
     typed::<&serde_json::value::RawValue>(text).is_some()
 }
@@ -142,7 +144,7 @@ fn scan(
     Ok(())
 }
 
-/// What follows the closing quote; nothing when there is none.
+/// Returns the bytes after the closing quote, or nothing if there is no closing quote.
 fn after_string(mut rest: &[u8]) -> &[u8] {
     loop {
         let Some(at) = memchr::memchr2(b'"', b'\\', rest) else {
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_read_only_within_its_bounds() {
+    fn json_is_read_within_bounds() {
         check(r#"{"a":[1,"]]]]\"[[[["]}"#, Ok(r#"{"a":[1,"]]]]\"[[[["]}"#));
         check("[[[[]]]]", Err("deeper than 3"));
         check("[1,2,3,4,5,6,7]", Ok("[1,2,3,4,5,6,7]"));
@@ -185,11 +187,11 @@ mod tests {
         check(&format!("\"{}\"", "x".repeat(70)), Err("72 bytes"));
     }
 
-    /// serde_json reads an object that starts with this key as the text in it.
+    /// serde_json misreads an object that starts with this key: it parses the text in it.
     const RESERVED: &str = "$serde_json::private::RawValue";
 
     #[test]
-    fn no_key_means_anything_but_itself() {
+    fn special_keys_are_plain_data() {
         for text in [
             format!(r#"{{"{RESERVED}":"1"}}"#),
             format!(r#"{{"a":[{{"{RESERVED}":"[1]"}}]}}"#),
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_read_differently_is_refused() {
+    fn ambiguous_json_is_refused() {
         check(r#"{"a":1,"a":2}"#, Err("duplicate key `a`"));
         check(r#"{"a":1,"\u0061":2}"#, Err("duplicate key `a`"));
         check(r#""\ud800""#, Err("not JSON"));

@@ -1,6 +1,6 @@
-//! Every decision of the broker, and nothing else: no clock, file, socket,
-//! environment, thread or async runtime. Time, chance and outcomes come in as
-//! [`effect::Event`]s; what should happen goes out as [`effect::Effect`]s.
+//! Makes every decision of the broker. This crate uses no clock, file, socket, environment, thread
+//! or async runtime. Time, randomness and outcomes come in as [`effect::Event`]s; actions go out as
+//! [`effect::Effect`]s.
 
 pub mod call;
 pub mod catalog;
@@ -14,15 +14,19 @@ pub mod id;
 pub mod inquiry;
 pub mod journal;
 pub mod json;
+pub mod labels;
+pub mod level;
 pub mod limits;
 pub mod outcome;
 pub mod policy;
+pub mod policy_analysis;
 pub mod problem;
 pub mod report;
 pub mod rules;
 pub mod run;
 pub mod search;
 pub mod session;
-pub mod shared;
+pub mod shared_state;
 #[cfg(test)]
 mod testing;
+pub mod tool_pattern;

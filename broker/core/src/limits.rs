@@ -1,43 +1,46 @@
-//! All limits of a run, units in their names. None of them is unlimited.
+//! All limits of a run, with units in their names. Every limit is finite.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// The run's clock, sleeps included.
+    /// Maximum time on the run's clock, sleeps included.
     pub run_wall_ms_max: u64,
-    /// Time that the guest may compute, over all its steps.
+    /// Maximum computing time of the guest over all its steps.
     pub guest_cpu_ms_max: u64,
     pub guest_memory_bytes_max: u64,
-    /// Nested script calls.
+    /// Maximum depth of nested calls in the script.
     pub recursion_max: u32,
     pub script_bytes_max: u32,
     pub input_bytes_max: u32,
     pub args_bytes_max: u32,
-    /// One tool result, as it arrives.
+    /// Maximum size of one tool result, as received.
     pub result_bytes_max: u32,
-    /// The value that the script returns.
+    /// Maximum size of the value that the script returns.
     pub value_bytes_max: u32,
-    /// Console bytes kept; the rest is counted and dropped.
+    /// Maximum number of console bytes kept; the rest is counted and dropped.
     pub console_bytes_max: u32,
-    /// Console bytes, kept or dropped, after which the run is stopped.
+    /// Number of console bytes, kept or dropped, after which the run is stopped.
     pub console_flood_bytes_max: u64,
     pub calls_max: u32,
     pub calls_in_flight_max: u32,
-    /// One call, from leaving to its reply.
+    /// Maximum time of one call, from leaving to its reply.
     pub call_wall_ms_max: u64,
     /// How long a question may stay open before it counts as unanswered.
     pub ask_wall_ms_max: u64,
-    /// How long a run may wait for humans in all; then its questions count as unanswered. That
-    /// time is not the run's; what servers ask beyond it is.
+    /// How long a run may wait for humans in total. Until then, the waiting time does not count as
+    /// run time. After that, questions count as unanswered, and waiting for servers' inquiries
+    /// counts as run time.
     #[serde(default = "human_wall_ms_max")]
     pub human_wall_ms_max: u64,
     pub json_depth_max: u32,
     pub json_nodes_max: u32,
-    /// An outcome or input longer than this stands in the journal as its digest alone.
+    /// Maximum size of an outcome or input in the journal; a longer one is recorded by its digest
+    /// alone.
     pub journal_payload_bytes_max: u32,
-    /// What a run may put into its journal. What ends it and its open calls comes on top.
+    /// Maximum size of a run's journal. The entries that end the run and its open calls may exceed
+    /// it.
     #[serde(default = "journal_bytes_max")]
     pub journal_bytes_max: u64,
 }
@@ -78,20 +81,21 @@ impl Default for Limits {
     }
 }
 
-/// A run with this many denied, refused or invalid calls is probing, and is stopped.
+/// Number of denied, refused or invalid calls after which the run is stopped: such a number looks
+/// like probing.
 pub const DENIALS_MAX: u32 = 100;
 
-/// Bytes of the arguments of all calls of a run that have not settled: asked about,
-/// waiting for room, in flight.
+/// Maximum size of the arguments of all unsettled calls of a run: asked about, queued, or in
+/// flight.
 pub const ARGS_OPEN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Questions that are open at one time; further calls that need one wait for their turn.
+/// Maximum number of open questions; further calls that need one wait for their turn.
 pub const ASKS_OPEN_MAX: usize = 64;
 
-/// What servers may ask the host in one run.
+/// Maximum number of inquiries that servers may make in one run.
 pub const INQUIRIES_MAX: u32 = 200;
 
-/// Which limit ended a run. Its code is `limit-` and this word.
+/// The limit that ended a run. The error code is `limit-` followed by this word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
@@ -107,13 +111,13 @@ pub enum Limit {
 }
 
 impl Limits {
-    /// What a person is told when the limit has ended a run.
+    /// Returns the message for a person when the limit has ended a run.
     #[must_use]
     pub fn says(&self, limit: Limit) -> String {
         match limit {
             Limit::Time => format!("the run took longer than {} ms", self.run_wall_ms_max),
             Limit::Cpu => format!(
-                "the script computed longer than {} ms",
+                "the script used more than {} ms of computing time",
                 self.guest_cpu_ms_max
             ),
             Limit::Memory => {
@@ -150,8 +154,8 @@ impl Limits {
         }
     }
 
-    /// Every limit is a bound: none is beyond what the broker can keep, and none is zero
-    /// but those that then say "none at all": calls, input, console.
+    /// Checks every limit against its bounds. No limit exceeds what the broker can handle. Only
+    /// limits for which zero means "none at all" may be zero: calls, input, console.
     pub fn validate(&self) -> Result<(), BadLimit> {
         const MIB: u64 = 1024 * 1024;
         const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -202,7 +206,7 @@ impl Limits {
             ("call_wall_ms_max", self.call_wall_ms_max, 1, DAY_MS),
             ("ask_wall_ms_max", self.ask_wall_ms_max, 1, 7 * DAY_MS),
             ("human_wall_ms_max", self.human_wall_ms_max, 1, 7 * DAY_MS),
-            // Reading is recursive below this depth.
+            // Reading recurses up to this depth.
             ("json_depth_max", self.json_depth_max.into(), 1, 512),
             ("json_nodes_max", self.json_nodes_max.into(), 1, 100_000_000),
             (
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_valid_and_no_limit_can_be_switched_off() {
+    fn default_limits_are_valid_and_zero_is_refused() {
         let limits = Limits::default();
         check(limits, None);
         check(
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_known_is_an_error() {
+    fn unknown_limit_is_an_error() {
         let mut value = serde_json::to_value(Limits::default()).unwrap();
         value["calls_maxx"] = 1.into();
         assert!(serde_json::from_value::<Limits>(value).is_err());

@@ -1,6 +1,6 @@
-//! What a tool's reply means: a value, a failure, or nobody can tell.
+//! Classifies a tool's reply: a value, a failure, or unknown.
 //!
-//! What counts as the value of a result stands in `outcome/value.rs`.
+//! `outcome/value.rs` defines what counts as the value of a result.
 
 mod value;
 
@@ -14,7 +14,7 @@ use crate::report::ReportedOutcome;
 
 use value::CallResult;
 
-/// What a server, or an in-process tool, answered; or why it did not.
+/// The reply of a server or an in-process tool, or the reason why none came.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// A decoded `tools/call` result. All payloads are JSON text.
@@ -22,24 +22,26 @@ pub enum Reply {
         is_error: bool,
         /// JSON text of the content array, `_meta` removed.
         content: Vec<u8>,
-        /// JSON text of `structuredContent`, when there is one.
+        /// JSON text of `structuredContent`, if present.
         structured_content: Option<Vec<u8>>,
     },
-    /// The server answered with a JSON-RPC error: it says that nothing was done by the tool.
+    /// The server answered with a JSON-RPC error, which reports that the tool did nothing.
     Refused { code: i64, message: String },
-    /// The call provably did not leave: the server cannot be reached. `why` is for the
+    /// The call was certainly not sent, because the server cannot be reached. `why` is for the
     /// person and the journal, never for the script.
     NotSent { why: String },
-    /// The call did not leave: its server describes the tool otherwise than it was decided with.
+    /// The call was not sent, because the server's description of the tool changed after the
+    /// decision.
     Changed,
-    /// A tool of airlock's own has no value to give, or a person has not done what a server wants
-    /// first. `left`: somebody was given the arguments.
+    /// One of airlock's own tools failed, or a person has not done what a server requires before
+    /// the call. `left` is set if the arguments were passed on to others.
     Failed {
         code: Code,
         message: String,
         left: bool,
     },
-    /// It left, and no answer came: time-out, dead server, answer too large or unreadable.
+    /// The call was sent and no usable answer came: timeout, dead server, or an answer that is too
+    /// large or unreadable.
     Lost { why: String, cause: LostCause },
 }
 
@@ -50,24 +52,24 @@ pub enum LostCause {
     Disconnected,
     TooLarge,
     Unreadable,
-    /// Nobody waited any longer.
+    /// The run ended, so nothing waited for the answer.
     RunEnded,
-    /// The server asked for input in the middle of the call; nobody answers it for the human.
+    /// The server asked for input during the call, and no human could be asked.
     InputRequired,
 }
 
-/// A reply, judged: what the script hears, and what the report and the journal say.
+/// A classified reply: what the script receives, and what the report and the journal contain.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedReply {
     pub outcome: Outcome,
     pub reported: ReportedOutcome,
     pub code: Option<Code>,
-    /// For the person and the journal, never for the script.
+    /// The reason for the person and the journal, never for the script.
     pub why: Option<String>,
 }
 
 #[must_use]
-pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
+pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> JudgedReply {
     match reply {
         Reply::Result {
             is_error,
@@ -93,15 +95,15 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
             })
         }
         Reply::NotSent { why } => {
-            let message = "the server cannot be reached; the call did not leave";
+            let message = "the server cannot be reached; the call was not sent";
             let unavailable = not_sent(tool, Code::ServerUnavailable, message);
-            Judged {
+            JudgedReply {
                 why: Some(why),
                 ..unavailable
             }
         }
         Reply::Changed => {
-            let message = "the server now describes the tool otherwise; the call did not leave";
+            let message = "the server changed the tool's description; the call was not sent";
             not_sent(tool, Code::DescriptionChanged, message)
         }
         Reply::Failed {
@@ -122,7 +124,7 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
         Reply::Lost { why, cause } => {
             let message = format!("{}; the call may have had its effect", says(cause));
             let failure = failure(tool, Code::OutcomeUnknown);
-            Judged {
+            JudgedReply {
                 outcome: Outcome::Failure(Failure { message, ..failure }),
                 reported: ReportedOutcome::Unknown,
                 code: Some(Code::OutcomeUnknown),
@@ -132,8 +134,8 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> Judged {
     }
 }
 
-fn not_sent(tool: &Tool, code: Code, message: &str) -> Judged {
-    Judged {
+fn not_sent(tool: &Tool, code: Code, message: &str) -> JudgedReply {
+    JudgedReply {
         outcome: Outcome::Failure(Failure {
             message: message.to_owned(),
             retryable: code == Code::ServerUnavailable,
@@ -145,8 +147,8 @@ fn not_sent(tool: &Tool, code: Code, message: &str) -> Judged {
     }
 }
 
-fn returned(value: Vec<u8>) -> Judged {
-    Judged {
+fn returned(value: Vec<u8>) -> JudgedReply {
+    JudgedReply {
         outcome: Outcome::Value(value),
         reported: ReportedOutcome::Returned,
         code: None,
@@ -154,25 +156,25 @@ fn returned(value: Vec<u8>) -> Judged {
     }
 }
 
-/// `isError`: the tool's own words, and all that came with them.
-fn tool_failed(tool: &Tool, result: CallResult) -> Judged {
+/// Returns the failure for `isError`, with the tool's own message and all content.
+fn tool_failed(tool: &Tool, result: CallResult) -> JudgedReply {
     let said = result.first_text();
     let message = said.map_or("the tool reported an error".into(), |said| bounded(&said));
     let failure = failure(tool, Code::ToolFailed);
     failed(result.attached_to(Failure { message, ..failure }))
 }
 
-/// The tool did its work, and what it says of it cannot be handed on as its value.
-fn result_invalid(tool: &Tool, why: &str, result: CallResult) -> Judged {
-    let message = bounded(&format!("the result of `{}` is not usable: {why}", tool.id));
+/// Returns the failure for a tool that succeeded but whose result is invalid.
+fn result_invalid(tool: &Tool, why: &str, result: CallResult) -> JudgedReply {
+    let message = bounded(&format!("the result of `{}` is invalid: {why}", tool.id));
     let failure = failure(tool, Code::ResultInvalid);
     failed(result.attached_to(Failure { message, ..failure }))
 }
 
-fn failed(failure: Failure) -> Judged {
+fn failed(failure: Failure) -> JudgedReply {
     let code = Code::parse(&failure.code);
     let outcome = Outcome::Failure(failure);
-    Judged {
+    JudgedReply {
         outcome,
         reported: ReportedOutcome::Failed,
         code,
@@ -194,9 +196,9 @@ fn failure(tool: &Tool, code: Code) -> Failure {
 fn says(cause: LostCause) -> &'static str {
     match cause {
         LostCause::TimedOut => "no answer came in time",
-        LostCause::Disconnected => "the server went away before it answered",
+        LostCause::Disconnected => "the server disconnected before it answered",
         LostCause::TooLarge => "the answer is larger than the limit",
-        LostCause::Unreadable => "the answer cannot be read",
+        LostCause::Unreadable => "the answer is invalid",
         LostCause::RunEnded => "the run ended before an answer came",
         LostCause::InputRequired => "the server asked for input, which is not available here",
     }

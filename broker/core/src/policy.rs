@@ -1,33 +1,34 @@
-//! Policies: rules in Cedar files about tools, arguments and facts, written for
-//! a reviewer. [`Policies::load`] is the only way to have some, and refuses
-//! whatever could be meant otherwise; [`Policies::judge`] says what they make of
-//! one call, and why. Reading files and showing findings is the shell's.
+//! Policies: rules in Cedar files about tools, arguments and facts, written for a reviewer.
+//! [`Policies::load`] is the only way to create them; it refuses ambiguous rules.
+//! [`Policies::judge`] evaluates the rules on one call and returns reasons. The shell reads files
+//! and shows findings. Further analysis of rules is in [`crate::policy_analysis`].
 
-mod advice;
+pub(crate) mod ast;
+pub(crate) mod context_value;
 mod engine;
-pub mod ever;
-mod fact;
-mod finding;
-mod fix;
+pub(crate) mod expr;
+pub(crate) mod fact;
+pub(crate) mod finding;
+pub(crate) mod fix;
 mod grammar;
-mod kind;
-mod known;
+pub(crate) mod kind;
 mod lint;
-mod mentions;
-mod model;
+pub(crate) mod load;
+pub(crate) mod mentions;
+pub(crate) mod model;
 mod nesting;
-mod parts;
-mod repair;
-mod rule;
-mod sift;
-mod source;
-mod spelling;
+pub(crate) mod part_fix;
+pub(crate) mod prefilter;
+pub(crate) mod repair;
+pub(crate) mod rule;
+pub(crate) mod source;
+pub(crate) mod spelling;
 #[cfg(test)]
 mod tests;
-mod token;
-mod validate;
+pub(crate) mod token;
+pub(crate) mod validate;
 mod values;
-mod vocabulary;
+pub(crate) mod vocabulary;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,9 +39,8 @@ use serde_json::{Value, json};
 use crate::call::Args;
 use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
-use crate::rules::Level;
+use crate::level::Level;
 
-pub use advice::{How, Idle};
 pub use finding::Finding;
 pub use fix::{Edit, Fix};
 pub use kind::{Kind, Severity};
@@ -48,12 +48,14 @@ pub use rule::Rule;
 pub use source::{FILE_BYTES_MAX, Place, PolicyFile};
 pub use vocabulary::{DESTRUCTIVE, READ_ONLY, Vocabulary};
 
-use engine::{Engine, Found};
+use engine::{Engine, EngineVerdict};
 
-/// More rules than anybody reviews.
-pub const RULES_MAX: usize = 10_000;
+/// Maximum number of rules in all files of a run.
+pub const RULES_MAX: usize = 2_000;
+/// Maximum size of all rule files of a run together. Cedar reads about 1 MiB a second.
+pub const TEXT_BYTES_MAX: usize = 512 * 1024;
 
-/// All rules of a run, held against its tools and ready to be asked.
+/// All rules of a run, validated against its tools and ready for evaluation.
 #[derive(Debug, Clone)]
 pub struct Policies {
     rules: Vec<Rule>,
@@ -63,40 +65,64 @@ pub struct Policies {
     digest: Digest,
 }
 
-/// What the rules make of one call.
+/// The result of the rules for one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct PolicyVerdict {
     pub level: Level,
     /// The ids of the rules that decided.
     pub rules: BTreeSet<Arc<str>>,
-    /// For the report, the approver and the journal: with places and reasons.
+    /// Reasons for the report, the approver and the journal: with places in files.
     pub reasons: Vec<String>,
-    /// For the script: names of rules, no places.
+    /// Reasons for the script: names of rules without places.
     pub told: Vec<String>,
-    /// What a human is asked.
+    /// The questions for a human.
     pub prompts: Vec<String>,
 }
 
+/// Policies with errors, and the findings about them.
+#[derive(Debug, Clone)]
+pub struct InvalidPolicies {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) files: Vec<PolicyFile>,
+    pub(crate) vocabulary: Box<Vocabulary>,
+}
+
+impl InvalidPolicies {
+    fn new(findings: Vec<Finding>, files: &[PolicyFile], vocabulary: Vocabulary) -> Self {
+        Self {
+            findings,
+            files: files.to_vec(),
+            vocabulary: vocabulary.into(),
+        }
+    }
+
+    /// Returns the errors. Their fixes have not been checked yet.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+}
+
 impl Policies {
-    /// `needs_permit`: what no rule permits is denied. It is false only where nothing but
-    /// tightening files is named; then what no rule forbids is left to others.
+    /// Loads policy files. `needs_permit` says whether a call is denied if no rule permits it. It
+    /// is false only if all files are tightening files; patterns then decide the calls that no rule
+    /// forbids.
     pub fn load(
         files: &[PolicyFile],
         vocabulary: Vocabulary,
         needs_permit: bool,
-    ) -> Result<Self, Vec<Finding>> {
-        let rules = valid(files, &vocabulary).map_err(|mut findings| {
-            fix::keep_good(&mut findings, files, &vocabulary);
-            findings
-        })?;
-        let engine = Engine::build(&rules, &vocabulary, needs_permit).ok_or_else(|| {
+    ) -> Result<Self, InvalidPolicies> {
+        let rules = match valid(files, &vocabulary) {
+            Ok(rules) => rules,
+            Err(findings) => return Err(InvalidPolicies::new(findings, files, vocabulary)),
+        };
+        let Some(engine) = Engine::build(&rules, &vocabulary, needs_permit) else {
+            let what = "Cedar cannot combine the rules";
             let place = rules.first().map(|rule| rule.place.clone());
-            let what = "the rules cannot be put together";
-            place
-                .map(|place| Finding::new(Kind::Unusable, place, what, "", ""))
-                .into_iter()
-                .collect::<Vec<_>>()
-        })?;
+            let finding = place.map(|place| Finding::new(Kind::Unusable, place, what, "", ""));
+            let findings = finding.into_iter().collect();
+            return Err(InvalidPolicies::new(findings, files, vocabulary));
+        };
         Ok(Self {
             engine,
             rules,
@@ -106,15 +132,28 @@ impl Policies {
         })
     }
 
+    /// Returns policies with other rules and another vocabulary that decide in the same way, or
+    /// `None` if Cedar cannot combine the rules.
+    pub(crate) fn with_rules(&self, rules: Vec<Rule>, vocabulary: Vocabulary) -> Option<Self> {
+        Some(Self {
+            engine: Engine::build(&rules, &vocabulary, self.needs_permit)?,
+            rules,
+            vocabulary,
+            needs_permit: self.needs_permit,
+            digest: self.digest,
+        })
+    }
+
     #[must_use]
-    pub fn judge(&self, tool: &ToolId, args: &Args, facts: &Facts) -> Judged {
+    pub fn judge(&self, tool: &ToolId, args: &Args, facts: &Facts) -> PolicyVerdict {
         match self.engine.judge(&tool.to_string(), args, facts) {
             Some(found) => self.judged(&found),
-            None => denied("the policies do not know the tool".to_owned()),
+            None => denied("the tool is unknown to the policies".to_owned()),
         }
     }
 
-    /// Whether no call of a tool can be allowed, as far as that is known without the call.
+    /// Whether every call of a tool is denied, whatever its arguments and facts are. `false` means
+    /// that a call may be allowed.
     #[must_use]
     pub fn denies_always(&self, tool: &ToolId) -> bool {
         self.engine.denies_always(&tool.to_string())
@@ -125,26 +164,20 @@ impl Policies {
         &self.rules
     }
 
-    /// Rules that are about no tool of this run.
+    /// Returns the rules that apply to no tool of this run.
     pub fn idle(&self) -> impl Iterator<Item = &Rule> {
         self.rules
             .iter()
             .filter(|rule| !validate::applies_here(rule, &self.vocabulary))
     }
 
-    /// What is probably wrong with rules that can be used all the same.
-    #[must_use]
-    pub fn advice(&self) -> Vec<Finding> {
-        advice::findings(&self.rules, &self.vocabulary)
-    }
-
-    /// Whether what no rule permits is denied.
+    /// Whether a call is denied if no rule permits it.
     #[must_use]
     pub fn needs_permit(&self) -> bool {
         self.needs_permit
     }
 
-    /// Of the texts of all files.
+    /// Returns the digest of the texts of all files.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest
@@ -155,8 +188,8 @@ impl Policies {
         &self.vocabulary
     }
 
-    fn judged(&self, found: &Found) -> Judged {
-        let mut judged = Judged {
+    fn judged(&self, found: &EngineVerdict) -> PolicyVerdict {
+        let mut judged = PolicyVerdict {
             level: found.level,
             rules: BTreeSet::new(),
             reasons: Vec::new(),
@@ -191,15 +224,15 @@ impl Policies {
         }
         match (judged.reasons.is_empty(), found.level) {
             (false, _) => judged,
-            (true, Level::Deny) => denied("no rule of the policies permits it".to_owned()),
-            (true, level) => Judged {
+            (true, Level::Deny) => denied("no policy rule permits the call".to_owned()),
+            (true, level) => PolicyVerdict {
                 level,
-                ..denied("no tightening rule forbids it".to_owned())
+                ..denied("no tightening rule forbids the call".to_owned())
             },
         }
     }
 
-    fn note(&self, judged: &mut Judged, at: usize, verb: &str, why: Option<&str>) {
+    fn note(&self, judged: &mut PolicyVerdict, at: usize, verb: &str, why: Option<&str>) {
         let Some(rule) = self.rules.get(at) else {
             return;
         };
@@ -217,11 +250,10 @@ impl Policies {
 }
 
 fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec<Finding>> {
-    let rules = rule::read(files)?;
+    let rules = load::read(files)?;
     if let Some(rule) = rules.get(RULES_MAX) {
         let what = format!("more than {RULES_MAX} rules");
-        let place = rule.place.clone();
-        return Err(vec![Finding::new(Kind::TooMany, place, what, "", "")]);
+        return Err(vec![too_many(rule.place.clone(), what)]);
     }
     let findings = validate::validate(&rules, vocabulary);
     if findings.is_empty() {
@@ -231,8 +263,13 @@ fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec
     }
 }
 
-fn denied(why: String) -> Judged {
-    Judged {
+fn too_many(place: Place, what: String) -> Finding {
+    let next = "combine several rules into one, or load fewer policy folders";
+    Finding::new(Kind::TooMany, place, what, "", next)
+}
+
+fn denied(why: String) -> PolicyVerdict {
+    PolicyVerdict {
         level: Level::Deny,
         rules: BTreeSet::new(),
         reasons: vec![why.clone()],
@@ -243,7 +280,7 @@ fn denied(why: String) -> Judged {
 
 fn digest(files: &[PolicyFile], needs_permit: bool) -> Digest {
     let file = |file: &PolicyFile| {
-        let text = Digest::of(file.text.as_bytes()).to_string();
+        let text = Digest::sha256(file.text.as_bytes()).to_string();
         json!({"text": text, "tightens": file.tightens})
     };
     let files: Vec<Value> = files.iter().map(file).collect();

@@ -30,7 +30,7 @@ impl Problem {
     }
 }
 
-/// The plain form; a part that says nothing is left out.
+/// Writes the plain text form; an empty part is omitted.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_says_what_why_next_and_its_code() {
+    fn problem_displays_what_why_next_and_code() {
         let problem = Problem::new("denied", "the call was denied", "rule x", "use y");
         let expected = "error: the call was denied\n  why: rule x\n next: use y\n code: denied";
         assert_eq!(problem.to_string(), expected);

@@ -1,9 +1,9 @@
-//! What a run has to say for itself at its end. Serialised, it is what `--json` prints.
+//! The report of a run at its end. Serialised, it is the output of `--json`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::flow::Carried;
+use crate::flow::SessionFlow;
 use crate::grant::Grant;
 use crate::outcome::Code;
 
@@ -12,25 +12,26 @@ pub struct Report {
     pub run: String,
     pub status: Status,
     pub code: Option<Code>,
-    /// Of a run for which there was no room: when it has a chance again.
+    /// Time until the run can be tried again, in milliseconds, if it ended with the code `busy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// The script's value; `null` when there is none.
+    /// The script's return value; `null` if it has none.
     pub value: Option<Box<RawValue>>,
     pub error: Option<ReportedError>,
-    /// What the check before the run found, in the order of the script.
+    /// Findings of the check before the run, in the order of the script.
     #[serde(default)]
     pub findings: Vec<ReportedFinding>,
     pub console: Vec<ReportedLine>,
-    /// Console bytes that were dropped because of the limit.
+    /// Number of console bytes that were dropped because of the limit.
     #[serde(default)]
     pub console_dropped_bytes: u64,
     pub calls: Vec<ReportedCall>,
-    /// What the run had read and sent, when it was watched: what a session takes over.
+    /// The labels and counts that the session keeps from this run. Absent if the run computed no
+    /// facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow: Option<Carried>,
+    pub flow: Option<SessionFlow>,
     pub usage: Usage,
-    /// Nobody answered, and these would have been enough. Nobody has given them.
+    /// Grants that would have covered the unanswered questions. These grants have not been given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants_needed: Vec<Grant>,
 }
@@ -55,28 +56,28 @@ pub struct ReportedError {
     pub stack: String,
 }
 
-/// One thing that is wrong with a script, or likely is.
+/// A definite or probable mistake in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedFinding {
     pub severity: ReportedSeverity,
-    /// One of `codegen::check::FindingCode`, as a word; `ts` and a number, of a TypeScript
-    /// compiler's; or `tsc-unheard`.
+    /// A `codegen::check::FindingCode` as a word; `ts` and a number for a finding of the TypeScript
+    /// compiler; or `tsc-unheard` if the compiler failed.
     pub code: String,
-    /// 0, like the column, when it is about no place.
+    /// Line of the finding. Line and column are 0 if the finding has no place.
     pub line: u32,
     pub column: u32,
     pub message: String,
-    /// What to write instead.
+    /// The proposed replacement.
     pub suggestion: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportedSeverity {
-    /// Certain: it stops a run before any effect.
+    /// A definite error, which stops a run before any effect.
     Error,
     Warning,
-    /// About the check and not about the script.
+    /// A note about the check itself, not about the script.
     Note,
 }
 
@@ -95,7 +96,7 @@ pub struct ReportedCall {
     pub outcome: ReportedOutcome,
     pub code: Option<Code>,
     pub ms: u64,
-    /// What was probably not meant, though the tool's schema lets it pass.
+    /// Warnings about arguments that are probably a mistake, although they fit the tool's schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
@@ -126,8 +127,8 @@ pub struct Usage {
     pub memory_bytes_peak: u64,
     pub calls: u32,
     pub output_bytes: u64,
-    /// Calls that the script made after one limit or another had ended the run, beyond
-    /// those that the report lists. None of them left.
+    /// Number of calls that the script made after the end of the run and that the report does not
+    /// list. None of them was sent.
     #[serde(default)]
     pub calls_not_recorded: u32,
 }

@@ -1,66 +1,38 @@
-//! What is allowed, asked about or denied: patterns over `server.tool`, and
-//! policies beside them.
+//! Decides which calls are allowed, asked about or denied, by patterns over `server.tool` and by
+//! policies.
 //!
-//! The order does not matter: of all that match, the strictest decides; when
-//! nothing matches, the default does. Where policies permit, a pattern can only
-//! make them stricter. The rest of the core knows only [`Rules::consult`].
-
-mod pattern;
+//! The order of the rules does not matter: the strictest matching rule decides. If no rule matches,
+//! the default decides. If policies permit a call, a pattern can only make the decision stricter.
+//! The rest of the core only uses [`Rules::consult`] and its variants.
 
 use std::fmt;
 use std::sync::Arc;
 
 use codegen::canonical;
 use codegen::closest::closest_tool;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, Whose};
+use crate::catalog::{Catalog, ToolOwner};
 use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
-use crate::policy::{Judged, Policies};
+use crate::level::Level;
+use crate::policy::{Policies, PolicyVerdict};
+use crate::tool_pattern::ToolPattern;
 
-pub use pattern::{BadPattern, Pattern, is_match};
-
-/// Why a tool of airlock's own is allowed that no rule denies.
-const WITHIN: &str = "it is airlock's own tool and reaches no server, and no rule denies it";
-
-/// From the mildest to the strictest. The levels between are how much approval a call needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    Allow,
-    /// A grant covers it, or a human is asked.
-    #[serde(rename = "ask")]
-    AskRun,
-    /// A human is asked about this very call; no grant covers it.
-    AskCall,
-    Deny,
-}
-
-impl Level {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::AskRun => "ask",
-            Self::AskCall => "ask-call",
-            Self::Deny => "deny",
-        }
-    }
-}
+/// Reason for allowing one of airlock's own tools that no rule denies.
+const WITHIN: &str = "the tool is airlock's own and reaches no server, and no rule denies the call";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PatternRule {
     pub level: Level,
-    pub pattern: Pattern,
-    /// Where it comes from, such as `airlock.toml:12`; none for the command line.
+    pub pattern: ToolPattern,
+    /// Where the pattern comes from, such as `airlock.toml:12`; `None` for the command line.
     pub origin: Option<String>,
 }
 
-impl Rule {
-    /// The name of a rule: all that a script is told of it.
+impl PatternRule {
+    /// Returns the name of a rule. Scripts see nothing else of a rule.
     #[must_use]
     pub fn id(&self) -> String {
         let (level, pattern) = (self.level.as_str(), self.pattern.as_str());
@@ -71,8 +43,8 @@ impl Rule {
     }
 }
 
-/// The name and where the rule stands: `deny 'fs.delete*' (airlock.toml:12)`.
-impl fmt::Display for Rule {
+/// Writes the name and the place of the rule: `deny 'fs.delete*' (airlock.toml:12)`.
+impl fmt::Display for PatternRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.id())?;
         self.origin
@@ -83,27 +55,28 @@ impl fmt::Display for Rule {
 
 #[derive(Debug, Clone)]
 pub struct Rules {
-    rules: Vec<Rule>,
+    rules: Vec<PatternRule>,
     default: Level,
     policies: Option<Arc<Policies>>,
 }
 
-/// What the rules say of one call, and which of them said it.
+/// The result of the rules for one call, and the rules that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consulted {
+pub struct RuleVerdict {
     pub level: Level,
-    /// For the report, the approver and the journal.
+    /// Reasons for the report, the approver and the journal.
     pub reasons: Vec<String>,
-    /// The same for the script: names of rules, no places.
+    /// Reasons for the script: names of rules without places.
     pub told: Vec<String>,
-    /// What the rules want a human to be asked, where they say so.
+    /// Texts of the rules' `@prompt` annotations, for the question to a human.
     pub prompts: Vec<String>,
 }
 
 impl Rules {
-    /// `approver_is_there`: what no rule names is asked about then, and denied otherwise.
+    /// Creates the rules. If `approver_is_there`, a human is asked about each call that no rule
+    /// matches; otherwise such a call is denied.
     #[must_use]
-    pub fn new(rules: Vec<Rule>, approver_is_there: bool) -> Self {
+    pub fn new(rules: Vec<PatternRule>, approver_is_there: bool) -> Self {
         Self {
             rules,
             default: if approver_is_there {
@@ -127,7 +100,7 @@ impl Rules {
     }
 
     #[must_use]
-    pub fn consult(&self, call: &Call) -> Consulted {
+    pub fn consult(&self, call: &Call) -> RuleVerdict {
         let patterns = self.matching(&call.tool);
         let Some(policies) = &self.policies else {
             return patterns.unwrap_or_else(|| self.by_default());
@@ -143,18 +116,18 @@ impl Rules {
         }
     }
 
-    /// What the rules say of a call of a tool that is whose.
+    /// Returns the result of the rules for a call, depending on the owner of its tool.
     #[must_use]
-    pub fn consult_about(&self, whose: Whose, call: &Call) -> Consulted {
-        match whose {
-            Whose::Other | Whose::OwnBeyond => self.consult(call),
-            Whose::OwnWithin => self.consult_within(call),
+    pub fn consult_for_owner(&self, owner: ToolOwner, call: &Call) -> RuleVerdict {
+        match owner {
+            ToolOwner::Other | ToolOwner::OwnForwarding => self.consult(call),
+            ToolOwner::OwnLocal => self.consult_own_tool(call),
         }
     }
 
-    /// The same for what reaches nobody: nothing has to allow it, and there is nothing to ask
-    /// about. What denies it denies it.
-    fn consult_within(&self, call: &Call) -> Consulted {
+    /// Returns the result for one of airlock's own tools that reaches no server: the call needs no
+    /// allowing rule and is never asked about. Only a rule that denies it counts.
+    fn consult_own_tool(&self, call: &Call) -> RuleVerdict {
         let patterns = self.matching(&call.tool);
         if let Some(denied) = patterns.filter(|it| it.level == Level::Deny) {
             return denied;
@@ -163,11 +136,11 @@ impl Rules {
         let judged = self.policies.as_ref();
         let judged = judged.map(|it| it.judge(&call.tool, &call.args, &facts));
         match judged {
-            // Without the name of a rule it says that none permits.
+            // A denial without rules only means that no rule permits the call.
             Some(judged) if judged.level == Level::Deny && !judged.rules.is_empty() => {
                 judged.into()
             }
-            _ => Consulted {
+            _ => RuleVerdict {
                 level: Level::Allow,
                 reasons: vec![WITHIN.to_owned()],
                 told: vec![WITHIN.to_owned()],
@@ -176,13 +149,13 @@ impl Rules {
         }
     }
 
-    fn by_default(&self) -> Consulted {
+    fn by_default(&self) -> RuleVerdict {
         let level = self.default;
         let reasons = vec![format!(
             "no rule matches, and the default is {}",
             level.as_str()
         )];
-        Consulted {
+        RuleVerdict {
             level,
             told: reasons.clone(),
             reasons,
@@ -190,12 +163,12 @@ impl Rules {
         }
     }
 
-    /// What the patterns say of a tool; none when none of them matches.
-    fn matching(&self, tool: &ToolId) -> Option<Consulted> {
+    /// Returns the result of the patterns for a tool, or `None` if no pattern matches.
+    fn matching(&self, tool: &ToolId) -> Option<RuleVerdict> {
         let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
         let level = matching().map(|rule| rule.level).max()?;
         let deciding = || matching().filter(|rule| rule.level == level);
-        Some(Consulted {
+        Some(RuleVerdict {
             level,
             reasons: deciding().map(|rule| format!("rule {rule}")).collect(),
             told: deciding()
@@ -205,7 +178,7 @@ impl Rules {
         })
     }
 
-    /// The mildest level that any call of a tool can have beside what policies say of it.
+    /// Returns the mildest level that any call of a tool can have, without regard to policies.
     #[must_use]
     pub fn floor(&self, tool: &ToolId) -> Level {
         let policies = self.policies.as_deref();
@@ -216,23 +189,23 @@ impl Rules {
         }
     }
 
-    /// Whether every call of this tool is denied, as far as that is known without the call.
+    /// Whether every call of this tool is denied, whatever its arguments and facts are.
     #[must_use]
     pub fn deny_always(&self, tool: &ToolId) -> bool {
-        let denies = |rule: &Rule| rule.level == Level::Deny && rule.pattern.matches(tool);
+        let denies = |rule: &PatternRule| rule.level == Level::Deny && rule.pattern.matches(tool);
         let policies = self.policies.as_ref();
         self.rules.iter().any(denies) || policies.is_some_and(|it| it.denies_always(tool))
     }
 
-    /// Rules that match no tool of the catalog, each with the closest `server.tool` there is.
+    /// Returns the rules that match no tool of the catalog, each with the closest existing tool.
     #[must_use]
-    pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a Rule, Option<ToolId>)> {
+    pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a PatternRule, Option<ToolId>)> {
         let ids: Vec<_> = catalog
             .tools()
             .map(|tool| (tool.id.to_string(), &tool.id))
             .collect();
-        let idle = |rule: &&Rule| !ids.iter().any(|(_, id)| rule.pattern.matches(id));
-        let closest = |rule: &Rule| {
+        let idle = |rule: &&PatternRule| !ids.iter().any(|(_, id)| rule.pattern.matches(id));
+        let closest = |rule: &PatternRule| {
             let word = closest_tool(
                 rule.pattern.as_str(),
                 ids.iter().map(|(text, _)| text.as_str()),
@@ -249,7 +222,7 @@ impl Rules {
     }
 
     #[must_use]
-    pub fn rules(&self) -> &[Rule] {
+    pub fn rules(&self) -> &[PatternRule] {
         &self.rules
     }
 
@@ -258,8 +231,9 @@ impl Rules {
         self.default
     }
 
-    /// Of everything that decides without a human: it changes when any rule does. The default
-    /// is left out: it is the stricter one where nobody can be asked, and lifts nothing.
+    /// Returns the digest of all rules and policies, which changes with each of them. The digest
+    /// does not include the default: it depends on whether there is an approver, and it never
+    /// allows a call.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let lines = self.to_lines();
@@ -267,7 +241,7 @@ impl Rules {
         canonical::digest(&json!(rules.collect::<Vec<_>>()))
     }
 
-    /// For the header of a journal: one line per rule, then the default and the policies.
+    /// Returns lines for the header of a journal: one per rule, then the default and the policies.
     #[must_use]
     pub fn to_lines(&self) -> Vec<String> {
         let default = format!("default {}", self.default.as_str());
@@ -286,8 +260,8 @@ impl Rules {
     }
 }
 
-impl From<Judged> for Consulted {
-    fn from(judged: Judged) -> Self {
+impl From<PolicyVerdict> for RuleVerdict {
+    fn from(judged: PolicyVerdict) -> Self {
         Self {
             level: judged.level,
             reasons: judged.reasons,
@@ -297,12 +271,12 @@ impl From<Judged> for Consulted {
     }
 }
 
-/// The stricter of two; the reasons of both when they agree.
-fn stricter(one: Consulted, other: Consulted) -> Consulted {
+/// Returns the stricter of two results, or both with all reasons if they have the same level.
+fn stricter(one: RuleVerdict, other: RuleVerdict) -> RuleVerdict {
     match one.level.cmp(&other.level) {
         std::cmp::Ordering::Greater => one,
         std::cmp::Ordering::Less => other,
-        std::cmp::Ordering::Equal => Consulted {
+        std::cmp::Ordering::Equal => RuleVerdict {
             level: one.level,
             reasons: [one.reasons, other.reasons].concat(),
             told: [one.told, other.told].concat(),
@@ -331,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strictest_rule_wins_whatever_the_order() {
+    fn strictest_rule_wins_in_any_order() {
         let spec = [
             "allow fs.*",
             "ask fs.write*",
@@ -355,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_names_is_never_simply_allowed() {
+    fn unnamed_tool_is_not_allowed_by_default() {
         check(
             &[],
             "fs.read",
@@ -369,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_without_a_tool_is_named_with_the_closest_tool() {
+    fn rule_without_tool_suggests_closest_tool() {
         let rules = rules(&["deny fs.delte", "allow fs.read", "ask zzz.q"]);
         let catalog = catalog(&["fs.read", "fs.delete"]);
         let found: Vec<_> = rules
@@ -385,10 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_from_a_file_carries_its_place() {
-        let rule = Rule {
+    fn rule_from_file_has_place() {
+        let rule = PatternRule {
             level: Level::Deny,
-            pattern: Pattern::parse("fs.*").unwrap(),
+            pattern: ToolPattern::parse("fs.*").unwrap(),
             origin: Some("airlock.toml:12".into()),
         };
         assert_eq!(rule.to_string(), "deny 'fs.*' (airlock.toml:12)");

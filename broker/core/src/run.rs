@@ -1,29 +1,29 @@
-//! The life of a run as a state machine: events in, effects out. It performs
-//! nothing and knows no clock; whoever drives it hands in what happened with
-//! the host's time, and performs what comes out, in order.
+//! The state machine of a run: events in, effects out. It performs no I/O and has no clock. The
+//! driver passes in events with the host's time, and performs the effects in order.
 //!
-//! Hand in several events that are there at once with [`Run::handle_all`]:
-//! their outcomes reach the guest in one resume, and their entries share a write.
+//! Pass several simultaneous events to [`Run::handle_all`]: their outcomes reach the guest in one
+//! resume, and their entries share a write.
 
 mod asks;
 mod batch;
 mod calls;
 mod clock;
+mod conclude;
 mod console;
-mod ending;
 mod entries;
 mod grants;
 mod inquiries;
 mod replies;
+mod run_end;
 mod start;
 mod steps;
 
 use sandbox_protocol::CallOutcome;
 use serde::{Deserialize, Serialize};
 
-use crate::decide::Standing;
+use crate::decide::DecisionContext;
 use crate::effect::{Effect, Event, GuestUsage, Whereabouts};
-use crate::flow::{FlowSpec, Watch};
+use crate::flow::{FlowSpec, FlowTracker};
 use crate::grant::{GrantSpec, Grants};
 use crate::id::{CallId, Digest, RunId};
 use crate::journal::{Body, Entry};
@@ -34,8 +34,8 @@ use batch::Batch;
 use calls::Calls;
 use clock::Clock;
 use console::Console;
-use ending::Ending;
 use inquiries::Inquiries;
+use run_end::RunEnd;
 
 /// Everything that is fixed before a run starts.
 #[derive(Debug, Clone)]
@@ -43,46 +43,47 @@ pub struct RunSpec {
     pub run: RunId,
     pub script_name: String,
     pub script: String,
-    /// What was found out about the script beforehand.
+    /// The result of the check before the run.
     pub check: ScriptCheck,
     /// JSON text of the global `input`; empty means `undefined`.
     pub input: Vec<u8>,
     pub seed: u64,
-    pub standing: Standing,
+    pub decision_context: DecisionContext,
     pub limits: Limits,
-    /// Present when rules may ask for facts, or a session wants to know what was read.
+    /// Present if rules need facts, or if the session tracks what its runs read.
     pub flow: Option<FlowSpec>,
     pub fsync: Fsync,
     pub guest: GuestIdentity,
     pub grants: GrantSpec,
 }
 
-/// What the check before a run says of its script.
+/// The result of the check before a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptCheck {
-    /// What the guest is given when it is not the script itself: the script without types.
+    /// The script without its type annotations, if it has any. The guest gets this text instead of
+    /// the script.
     pub blanked: Option<String>,
     pub findings: Vec<ReportedFinding>,
-    /// Why nothing is started at all.
+    /// Why nothing is started, if the check found a definite error.
     pub rejection: Option<ReportedError>,
-    /// What the check has computed in the sandbox. It counts as the run's own.
+    /// Computing time of the check in the sandbox, in microseconds. It counts as the run's own.
     pub guest_cpu_us: u64,
 }
 
-/// Which engine runs the script, for the journal.
+/// The engine that runs the script, as named in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestIdentity {
     pub name: String,
     pub digest: Digest,
 }
 
-/// Which entries survive the machine's death, and not only the process's.
+/// Which entries are synced to disk, so that they also survive a crash of the machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fsync {
     Always,
-    /// The decision before each call of a tool that is not known to be
-    /// read-only, and the end of a run that made such a call.
+    /// The decision before each call of a tool that is not known to be read-only, and the end of a
+    /// run that made such a call.
     #[default]
     Writes,
     Never,
@@ -97,30 +98,30 @@ pub struct Run {
     calls: Calls,
     grants: Grants,
     inquiries: Inquiries,
-    /// Values that are read by a host that is away.
-    in_hand: u32,
-    watch: Option<Watch>,
+    /// Number of extraction requests that were handed to a host and wait for its next request.
+    held_by_host: u32,
+    tracker: Option<FlowTracker>,
     console: Console,
-    /// What the guest has not been told yet, in the order in which it happened.
+    /// Outcomes that the guest has not received yet, in the order in which they came.
     outcomes: Vec<(CallId, CallOutcome)>,
     denials: u32,
-    /// The host's time.
+    /// Time of the latest answer, on the host's clock.
     latest_answer_ms: u64,
-    /// A question has expired, and none was answered since.
-    nobody_is_there: bool,
+    /// Whether a question has expired and none was answered since.
+    is_approver_absent: bool,
     wrote: bool,
-    /// A grant was given that may cover calls which are still asked about.
+    /// Whether a new grant may cover calls that are still being asked about.
     lift: bool,
-    /// Times that the guest went on.
+    /// Number of times that the guest was resumed.
     steps: u64,
-    /// Calls beyond all limits, of which only their number is kept.
+    /// Number of calls after the end of the run of which only this count is kept.
     calls_not_recorded: u32,
     journal_bytes: u64,
     out: Batch,
-    /// Where the script was when it met a limit.
+    /// The place where the script reached a limit.
     whereabouts: Option<Whereabouts>,
-    /// Set once, by whatever ends the run first.
-    ending: Option<Ending>,
+    /// The reason for the end; only the first one is kept.
+    ending: Option<RunEnd>,
     life: Life,
 }
 
@@ -134,9 +135,9 @@ enum Guest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     Running,
-    /// The report is out, and the entries before it may still fail.
+    /// The report was emitted, but the entries before it may still fail.
     Finished,
-    /// They failed, and a second report said so.
+    /// The last entries failed, and a second report contains the failure.
     FinishedUnwritten,
 }
 
@@ -145,29 +146,29 @@ impl Run {
         self.handle_all(now_ms, vec![event])
     }
 
-    /// All events that are there at this moment, in the order in which they happened.
+    /// Handles all events of this moment, in the order in which they happened.
     pub fn handle_all(&mut self, now_ms: u64, events: Vec<Event>) -> Vec<Effect> {
         self.clock.tick(now_ms);
         self.grants.tick(self.clock.host_ms());
-        // What follows a failed append in its batch was not done; that is to be known first.
+        // Effects after a failed append were not performed, so the failure is handled first.
         let (failed, others): (Vec<_>, Vec<_>) = events
             .into_iter()
             .partition(|event| matches!(event, Event::AppendFailed { .. }));
         failed
             .into_iter()
             .chain(others)
-            .for_each(|event| self.hear(event));
+            .for_each(|event| self.handle_event(event));
         self.advance()
     }
 
-    /// The host's time at which the run is stopped, for bounding a guest that
-    /// computes and hears nothing. It moves while a human is asked.
+    /// Returns the host's time at which the run is stopped. The driver uses it to bound a guest
+    /// that computes without waiting. The time moves forward while a human is asked.
     #[must_use]
     pub fn deadline_at_ms(&self) -> u64 {
         self.clock.deadline_at_ms()
     }
 
-    /// What the check of the script has computed.
+    /// Returns the computing time of the script's check, in microseconds.
     #[must_use]
     pub fn check_cpu_us(&self) -> u64 {
         self.spec.check.guest_cpu_us
@@ -178,7 +179,7 @@ impl Run {
         self.life != Life::Running
     }
 
-    fn hear(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         if let Event::AppendFailed { why } = event {
             return self.append_failed(why);
         }
@@ -186,37 +187,52 @@ impl Run {
             return;
         }
         match event {
-            Event::Resolved { paths } => self.resolved(paths),
-            Event::Located(whereabouts) => self.whereabouts = Some(whereabouts),
-            Event::Stepped { step, usage } => self.stepped(step, usage),
-            Event::GuestStopped { stop, usage } => self.guest_stopped(stop, usage),
+            Event::Stepped {
+                step,
+                usage,
+                paths,
+                whereabouts,
+            } => {
+                if self.returned(usage, whereabouts) {
+                    self.stepped(step, paths);
+                }
+            }
+            Event::GuestStopped {
+                stop,
+                usage,
+                whereabouts,
+            } => {
+                if self.returned(usage, whereabouts) {
+                    self.guest_stopped(stop);
+                }
+            }
             Event::Replied { call, reply } => self.replied(call, reply),
             Event::Disclosed { tools } => self.disclosed(&tools),
             Event::Answered { call, answer } => self.answered(call, answer),
-            Event::Cancelled { why } => self.end(Ending::Cancelled { why }),
+            Event::Cancelled { why } => self.end(RunEnd::Cancelled { why }),
             Event::Inquired(inquiry) => self.inquired(&inquiry),
             Event::InquiryEnded { inquiry, end } => self.inquiry_ended(inquiry, end),
             Event::Claimed { call, used } => self.claimed(call, used),
-            Event::InHand { calls } => self.in_hand = calls,
+            Event::HeldByHost { calls } => self.held_by_host = calls,
             Event::Woke => self.clock.forget_alarm(),
             Event::AppendFailed { .. } => {}
         }
     }
 
-    /// What follows from all that was heard: calls leave, the guest goes on, or the run ends.
+    /// Takes the next steps: calls leave, the guest is resumed, or the run ends.
     fn advance(&mut self) -> Vec<Effect> {
         if self.is_finished() {
             return self.out.flush();
         }
         if self.ending.is_none() {
-            // A human's no to one call counts more than their yes to another: all of both
-            // have been heard by now.
+            // All answers of this turn have already been handled. So a refusal of a call takes
+            // effect before a grant for another call can cover it.
             self.lift_others();
             self.check_time();
             self.check_journal();
             self.ask_open();
             self.send_queued();
-            // A grant may have lapsed while its call waited for room.
+            // A grant may have expired while its call waited to be sent.
             self.ask_open();
             self.resume_guest();
         }
@@ -228,15 +244,16 @@ impl Run {
         self.out.flush()
     }
 
-    /// Between turns, so that whatever a turn recorded is also done.
+    /// Checks the journal's size between turns, so that all recorded effects of a turn are still
+    /// performed.
     fn check_journal(&mut self) {
         if self.journal_bytes > self.spec.limits.journal_bytes_max {
-            self.end(Ending::Limit(Limit::Journal));
+            self.end(RunEnd::Limit(Limit::Journal));
         }
     }
 
-    /// The first ending is the one that counts.
-    fn end(&mut self, ending: Ending) {
+    /// Sets the reason for the end, unless there is one already.
+    fn end(&mut self, ending: RunEnd) {
         self.ending.get_or_insert(ending);
     }
 

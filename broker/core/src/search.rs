@@ -1,6 +1,6 @@
-//! From a few words to the tools that fit them: BM25 over weighted fields, or a
-//! pattern over the same texts; and beside it, where somebody gives a model, what
-//! the texts mean. Pure, and built once for a set of tools.
+//! Finds tools by words, with BM25 over weighted fields, or by a pattern over the same texts. With
+//! an embedding model, the meaning of the texts counts too. The search performs no I/O. Its index
+//! is built once for a set of tools.
 
 mod hash;
 pub mod model;
@@ -15,35 +15,36 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use pattern::BadPattern;
+pub use pattern::BadSearchPattern;
 pub use ranker::{Ranker, fused};
-pub use texts::Texts;
+pub use texts::IndexedTexts;
 pub use vectors::Vectors;
 
 use hash::Hash;
-use pattern::Pattern;
+use pattern::SearchPattern;
 
-/// What is known of one tool.
+/// The searchable text of one tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     pub name: String,
     pub server: String,
-    /// Title and description.
+    /// Title and description of the tool.
     pub text: String,
-    /// Names of its parameters.
+    /// Names of the tool's parameters.
     pub parameters: String,
-    /// What is said about them.
+    /// Descriptions of the parameters.
     pub about_parameters: String,
 }
 
-/// How much a field says about its tool, and how much its length speaks against it.
+/// A field with its weight, and how strongly its length reduces the weight.
 struct Field {
     weight: f64,
     length_norm: f64,
     of: fn(&Document) -> &str,
 }
 
-/// Tried out on labelled queries; `cargo xtask bench search` says what they find.
+/// The fields of a document. The values are tuned on labelled queries; `cargo xtask bench search`
+/// measures the result.
 const FIELDS: [Field; 5] = [
     Field {
         weight: 3.5,
@@ -71,22 +72,25 @@ const FIELDS: [Field; 5] = [
         of: |document| &document.about_parameters,
     },
 ];
-/// How soon one more occurrence of a word adds little.
+/// BM25 saturation. With a smaller value, repeated occurrences of a word add less.
 const SATURATION: f64 = 2.5;
-/// A word that is said again counts a little more.
+/// Exponent of a word's number of repetitions in the query. Repeated words count slightly more.
 const REPETITION: f64 = 0.35;
-/// Words of one query, and of one text, that count.
+/// Maximum number of words of a query that count.
 const QUERY_WORDS_MAX: usize = 200;
 const TEXT_BYTES_MAX: usize = 20_000;
-/// A pattern may cost much at each byte, and is not stopped within a text.
+/// Maximum size of a text that is matched against a pattern. Matching can be slow per byte and
+/// cannot be interrupted within a text.
 const PATTERN_TEXT_BYTES_MAX: usize = 2_000;
 
-/// Answers with places in the order in which the documents were given.
+/// An index for ranking documents. Results are positions in the order in which the documents were
+/// given.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    /// Where each word stands in `places`.
+    /// The range of each word in `places`.
     words: HashMap<Arc<str>, Range<usize>, Hash>,
-    /// The documents that a word occurs in, with what it adds to each; word by word.
+    /// The documents that contain each word, with the word's score in each of them; grouped by
+    /// word.
     places: Vec<(u32, f64)>,
     documents: usize,
 }
@@ -95,15 +99,16 @@ impl Index {
     #[must_use]
     pub fn new(documents: impl Iterator<Item = Document>) -> Self {
         let documents: Vec<_> = documents.collect();
-        let texts = Arc::new(Texts::of(&documents));
+        let texts = Arc::new(IndexedTexts::build(&documents));
         let places = 0..documents.len();
         let documents: Vec<_> = places.map(|at| (Arc::clone(&texts), at)).collect();
-        Self::of(&documents)
+        Self::build(&documents)
     }
 
-    /// The same of documents that have been read, each by its place in some texts.
+    /// Builds an index of documents that were already split into words. Each document is given by
+    /// its position in an [`IndexedTexts`].
     #[must_use]
-    pub fn of(documents: &[(Arc<Texts>, usize)]) -> Self {
+    pub fn build(documents: &[(Arc<IndexedTexts>, usize)]) -> Self {
         let mut index = frequencies(documents);
         let count = documents.len() as f64;
         for range in index.words.values() {
@@ -117,10 +122,10 @@ impl Index {
         index
     }
 
-    /// The documents that any word of the query fits, best first.
+    /// Returns the documents that match any word of the query, best first.
     #[must_use]
     pub fn ranked(&self, query: &str) -> Vec<usize> {
-        let mut words: Vec<String> = words::of(query).take(QUERY_WORDS_MAX).collect();
+        let mut words: Vec<String> = words::terms(query).take(QUERY_WORDS_MAX).collect();
         words.sort();
         let mut scores = vec![0.0; self.documents];
         for same in words.chunk_by(|a, b| a == b) {
@@ -143,18 +148,19 @@ impl Index {
     }
 }
 
-/// The places of the documents whose name, with its server's, or text the pattern matches. Of
-/// each both are given, in this order; before each of them `may_go_on` is asked.
+/// Returns the positions of the documents with a name or a text that the pattern matches. Each item
+/// is a full name, `server.tool`, and a text. The search fails as too slow once `may_go_on` returns
+/// false.
 pub fn matching(
     pattern: &str,
     documents: impl Iterator<Item = (String, String)>,
     mut may_go_on: impl FnMut() -> bool,
-) -> Result<Vec<usize>, BadPattern> {
-    let pattern = Pattern::parse(pattern)?;
+) -> Result<Vec<usize>, BadSearchPattern> {
+    let pattern = SearchPattern::parse(pattern)?;
     let mut places = Vec::new();
     for (place, (name, text)) in documents.enumerate() {
         if !may_go_on() {
-            return Err(BadPattern::TooSlow);
+            return Err(BadSearchPattern::TooSlow);
         }
         let text = first(&text, PATTERN_TEXT_BYTES_MAX);
         let name = first(&name, PATTERN_TEXT_BYTES_MAX);
@@ -171,10 +177,10 @@ impl Ranker for Index {
     }
 }
 
-/// How often each word occurs in each document, by field, weighted.
-fn frequencies(documents: &[(Arc<Texts>, usize)]) -> Index {
+/// Counts how often each word occurs in each document, weighted by field.
+fn frequencies(documents: &[(Arc<IndexedTexts>, usize)]) -> Index {
     let averages = averages(documents);
-    let mut joined = Joined::default();
+    let mut joined = JoinedTexts::default();
     for (place, (texts, at)) in (0..).zip(documents) {
         let numbers = joined.numbers(texts);
         for (field, (kind, average)) in FIELDS.iter().zip(averages).enumerate() {
@@ -191,26 +197,27 @@ fn frequencies(documents: &[(Arc<Texts>, usize)]) -> Index {
     joined.word_by_word(documents.len())
 }
 
-/// The words of several texts, each of which has numbered its words for itself.
+/// The words of several texts, each of which has its own numbering.
 #[derive(Default)]
-struct Joined {
+struct JoinedTexts {
     words: HashMap<Arc<str>, usize, Hash>,
-    of_texts: HashMap<*const Texts, Arc<[usize]>>,
-    /// Of each word, how many documents it occurs in, and where the last one stands in `found`.
+    of_texts: HashMap<*const IndexedTexts, Arc<[usize]>>,
+    /// For each word, the number of documents with this word, and the index of its latest posting
+    /// in `found`.
     counts: Vec<(usize, usize)>,
-    found: Vec<Found>,
+    found: Vec<Posting>,
 }
 
-/// A word in a document.
-struct Found {
+/// An occurrence of a word in a document.
+struct Posting {
     word: usize,
     place: u32,
     weight: f64,
 }
 
-impl Joined {
-    /// The number of each word of some texts.
-    fn numbers(&mut self, texts: &Arc<Texts>) -> Arc<[usize]> {
+impl JoinedTexts {
+    /// Returns the number of each word of these texts in the joined numbering.
+    fn numbers(&mut self, texts: &Arc<IndexedTexts>) -> Arc<[usize]> {
         if let Some(known) = self.of_texts.get(&Arc::as_ptr(texts)) {
             return Arc::clone(known);
         }
@@ -225,7 +232,7 @@ impl Joined {
         numbers
     }
 
-    /// One more occurrence, in the document that is read right now.
+    /// Adds an occurrence in the current document.
     fn add(&mut self, word: usize, place: u32, weight: f64) {
         let Some((count, last)) = self.counts.get_mut(word) else {
             return;
@@ -236,7 +243,7 @@ impl Joined {
             None => {
                 *count += 1;
                 *last = self.found.len();
-                self.found.push(Found {
+                self.found.push(Posting {
                     word,
                     place,
                     weight,
@@ -245,7 +252,7 @@ impl Joined {
         }
     }
 
-    /// With all documents of a word side by side.
+    /// Groups the postings by word.
     fn word_by_word(self, documents: usize) -> Index {
         let mut next = 0;
         let mut ranges: Vec<Range<usize>> = Vec::with_capacity(self.counts.len());
@@ -273,8 +280,8 @@ impl Joined {
     }
 }
 
-/// Words of each field, in the middle of all documents.
-fn averages(documents: &[(Arc<Texts>, usize)]) -> [f64; FIELDS.len()] {
+/// Returns the average number of words of each field.
+fn averages(documents: &[(Arc<IndexedTexts>, usize)]) -> [f64; FIELDS.len()] {
     let count = documents.len().max(1) as f64;
     std::array::from_fn(|field| {
         let lengths = documents
@@ -337,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn words_find_tools_by_name_text_server_and_parameter() {
+    fn search_finds_by_name_text_server_and_parameter() {
         check("read files", &[0, 1]);
         check("writing a FILE", &[1, 0]);
         check("commit history of the repositories", &[2]);
@@ -349,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_finds_tools_in_their_order() {
+    fn pattern_returns_tools_in_order() {
         let matching = |pattern: &str| matching(pattern, named(documents()), || true);
         assert_eq!(matching("^fs\\."), Ok(vec![0, 1]));
         assert_eq!(matching("(?i)E-MAIL"), Ok(vec![3]));
@@ -358,49 +365,53 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_stopped_between_two_tools_and_reads_only_so_much_of_each() {
+    fn pattern_search_is_interruptible_and_bounded() {
         let mut left = 3;
         let stopped = matching("log", named(documents()), || {
             left -= 1;
             left > 0
         });
-        assert_eq!((stopped, left), (Err(BadPattern::TooSlow), 0));
+        assert_eq!((stopped, left), (Err(BadSearchPattern::TooSlow), 0));
         let long = |before: usize| Document {
             text: "-".repeat(before) + "needle",
             ..Document::default()
         };
         let texts = || named([0, PATTERN_TEXT_BYTES_MAX].map(long).into());
         assert_eq!(matching("needle", texts(), || true), Ok(vec![0]));
-        // What is slow at each byte is refused for its size.
+        // A pattern that would be slow at each byte is refused because of its compiled size.
         let large = matching("[ab].{4000}[cd]", texts(), || true);
-        assert_eq!(large, Err(BadPattern::TooLarge));
+        assert_eq!(large, Err(BadSearchPattern::TooLarge));
     }
 
     #[test]
-    fn an_index_of_nothing_finds_nothing() {
+    fn empty_index_finds_nothing() {
         let index = Index::new(std::iter::empty());
         assert_eq!(index.ranked("file"), Vec::<usize>::new());
         assert_eq!(matching(".*", named(Vec::new()), || true), Ok(Vec::new()));
     }
 
     #[test]
-    fn an_index_of_texts_that_were_read_apart_is_that_of_all_of_them() {
+    fn joined_index_equals_whole_index() {
         let documents = documents();
-        let apart: Vec<_> = documents.chunks(3).map(Texts::of).map(Arc::new).collect();
+        let apart: Vec<_> = documents
+            .chunks(3)
+            .map(IndexedTexts::build)
+            .map(Arc::new)
+            .collect();
         let [first, last] = &apart[..] else {
             panic!("{apart:?}");
         };
         let places = [(first, 0), (first, 1), (first, 2), (last, 0)];
-        let joined = Index::of(&places.map(|(texts, at)| (Arc::clone(texts), at)));
+        let joined = Index::build(&places.map(|(texts, at)| (Arc::clone(texts), at)));
         let together = Index::new(documents.into_iter());
         assert_eq!(joined.words, together.words);
         assert_eq!(joined.places, together.places);
-        // And without one of them it is that of the others.
+        // Without one of the documents, the index equals an index of the others.
         let fewer = places
             .iter()
             .skip(1)
             .map(|(texts, at)| (Arc::clone(texts), *at));
-        let fewer = Index::of(&fewer.collect::<Vec<_>>());
+        let fewer = Index::build(&fewer.collect::<Vec<_>>());
         for query in ["read files", "git commits", "send to subject"] {
             let others = Index::new(self::documents().into_iter().skip(1));
             assert_eq!(fewer.ranked(query), others.ranked(query), "{query}");

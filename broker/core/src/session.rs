@@ -1,7 +1,6 @@
-//! What one host's connection has been shown: a tool can be called in a session
-//! only after its full description was disclosed there, with the digest that
-//! the tool still has. This orders the work of a model; it is no security
-//! border, and every other layer decides besides it.
+//! The tool descriptions that one session has been shown. A tool can be called in a session only
+//! after its current full description was disclosed there. Disclosure helps the model to use tools
+//! correctly. It is not a security boundary: rules and all other checks still apply.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +9,20 @@ use crate::catalog::Tool;
 use crate::code::Code;
 use crate::id::{Digest, ToolId};
 
-/// Where a description is read that has to be read first.
+/// URI of the resource with the descriptions that must be read before a call.
 pub const DESCRIPTIONS_URI: &str = "resource:///tool_descriptions";
 
-/// Which tools a run may call, as its session knows them.
+/// The tools that disclosure allows a run to call.
 #[derive(Debug, Clone, Default)]
-pub enum Disclosed {
-    /// Whoever starts the run has seen everything: the command line, an embedding host.
+pub enum DisclosedTools {
+    /// All tools: the caller is the command line or an embedding program, which sees every
+    /// description.
     #[default]
     All,
     Only(Arc<HashMap<ToolId, Digest>>),
 }
 
-/// One session: its disclosures, and how often it may still fetch.
+/// One session: its disclosures, and the rate limit for fetching descriptions.
 #[derive(Debug, Clone)]
 pub struct Session {
     disclosed: Arc<HashMap<ToolId, Digest>>,
@@ -30,17 +30,17 @@ pub struct Session {
     latest_ms: u64,
 }
 
-/// Tokens that come back with time.
+/// A token bucket, which refills over time.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     millitokens: u64,
     since_ms: u64,
 }
 
-/// How often descriptions may be fetched in one session.
+/// How often one session may fetch descriptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchRate {
-    /// At once, when none was fetched for a while.
+    /// Maximum number of fetches at once after a pause.
     pub burst: u32,
     pub per_minute: u32,
 }
@@ -54,22 +54,22 @@ impl Default for FetchRate {
     }
 }
 
-/// A fetch that comes too early.
+/// The error for a fetch that exceeds the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("descriptions are fetched too often; the next fetch is possible in {retry_after_ms} ms")]
-pub struct TooOften {
+#[error("too many description fetches; the next one is possible in {retry_after_ms} ms")]
+pub struct RateLimited {
     pub retry_after_ms: u64,
 }
 
-impl Disclosed {
-    /// Why a tool may not be called yet, and the code that goes with it. airlock's own need no
+impl DisclosedTools {
+    /// Returns why a tool may not be called yet, with the code. airlock's own tools need no
     /// disclosure.
     #[must_use]
     pub fn objection(&self, tool: &Tool) -> Option<(Code, String)> {
         let Self::Only(disclosed) = self else {
             return None;
         };
-        if tool.whose.is_own() {
+        if tool.owner.is_own() {
             return None;
         }
         let id = &tool.id;
@@ -94,7 +94,7 @@ impl Disclosed {
         }
     }
 
-    /// These descriptions were shown in the session meanwhile.
+    /// Adds descriptions that were shown in the session since then.
     pub fn add(&mut self, shown: &[(ToolId, Digest)]) {
         if let Self::Only(disclosed) = self {
             Arc::make_mut(disclosed).extend(shown.iter().cloned());
@@ -107,7 +107,7 @@ impl Disclosed {
     }
 }
 
-/// The resource that discloses one tool.
+/// Returns the URI of the resource that discloses one tool.
 #[must_use]
 pub fn uri_of(tool: &ToolId) -> String {
     format!("{DESCRIPTIONS_URI}?tools={tool}")
@@ -135,14 +135,14 @@ impl Session {
         !self.disclosed.is_empty()
     }
 
-    /// What a run of this session may call, from now on until it ends.
+    /// Returns the tools that a run of this session may call if it starts now.
     #[must_use]
-    pub fn disclosed(&self) -> Disclosed {
-        Disclosed::Only(Arc::clone(&self.disclosed))
+    pub fn disclosed(&self) -> DisclosedTools {
+        DisclosedTools::Only(Arc::clone(&self.disclosed))
     }
 
-    /// Takes one fetch, or says when there is one again.
-    pub fn fetch(&mut self, rate: FetchRate, now_ms: u64) -> Result<(), TooOften> {
+    /// Takes one fetch, or returns when the next one is possible.
+    pub fn fetch(&mut self, rate: FetchRate, now_ms: u64) -> Result<(), RateLimited> {
         let waited_ms = now_ms.saturating_sub(self.fetches.since_ms);
         let back = waited_ms.saturating_mul(u64::from(rate.per_minute)) / 60;
         let most = u64::from(rate.burst) * 1_000;
@@ -160,17 +160,17 @@ impl Session {
                 let missing = 1_000_u64.saturating_sub(there);
                 let per_minute = u64::from(rate.per_minute.max(1));
                 let retry_after_ms = missing.saturating_mul(60).div_ceil(per_minute);
-                Err(TooOften { retry_after_ms })
+                Err(RateLimited { retry_after_ms })
             }
         }
     }
 
-    /// The host has said something.
+    /// Notes that the host has sent something.
     pub fn touch(&mut self, now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
     }
 
-    /// When it last did.
+    /// Returns when the host last sent something, in milliseconds since the epoch.
     #[must_use]
     pub fn used_at_ms(&self) -> u64 {
         self.latest_ms
@@ -188,7 +188,7 @@ mod tests {
     use crate::testing::tool;
 
     #[test]
-    fn a_tool_may_be_called_once_its_description_was_disclosed_in_this_session() {
+    fn tool_is_callable_after_disclosure_in_session() {
         let (read, write) = (tool("fs.read"), tool("fs.write"));
         let mut session = Session::new(FetchRate::default(), 0);
         let before = session.disclosed();
@@ -197,33 +197,33 @@ mod tests {
         assert!(!before.allows(&read), "a view does not change afterwards");
         let other = Session::new(FetchRate::default(), 0);
         assert!(!other.disclosed().allows(&read));
-        assert!(Disclosed::All.allows(&write));
+        assert!(DisclosedTools::All.allows(&write));
         let (code, why) = before.objection(&read).unwrap();
         assert_eq!(code, Code::NotDisclosed);
         assert!(why.contains("resource:///tool_descriptions?tools=fs.read"));
     }
 
     #[test]
-    fn what_was_shown_meanwhile_counts_from_then_on_and_our_own_tools_need_none() {
+    fn later_disclosure_counts_and_own_tools_need_none() {
         let read = tool("fs.read");
         let session = Session::new(FetchRate::default(), 0);
         let (mut view, other) = (session.disclosed(), session.disclosed());
         view.add(&[(read.id.clone(), read.description_digest)]);
         assert!(view.allows(&read) && !other.allows(&read));
         let own = Tool {
-            whose: crate::catalog::Whose::OwnWithin,
+            owner: crate::catalog::ToolOwner::OwnLocal,
             ..tool("airlock.search")
         };
         assert!(other.allows(&own));
     }
 
     #[test]
-    fn a_changed_description_has_to_be_disclosed_again() {
+    fn changed_description_must_be_disclosed_again() {
         let read = tool("fs.read");
         let mut session = Session::new(FetchRate::default(), 0);
         session.disclose(&read);
         let changed = Tool {
-            description_digest: Digest::of(b"v2"),
+            description_digest: Digest::sha256(b"v2"),
             ..read
         };
         let objection = session.disclosed().objection(&changed);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn fetches_come_back_with_time_and_never_beyond_the_burst() {
+    fn fetch_tokens_refill_up_to_burst() {
         let rate = FetchRate {
             burst: 2,
             per_minute: 60,
@@ -249,13 +249,13 @@ mod tests {
             (900_000, Err(1_000)),
         ] {
             let fetched = session.fetch(rate, now_ms);
-            let expected = expected.map_err(|retry_after_ms| TooOften { retry_after_ms });
+            let expected = expected.map_err(|retry_after_ms| RateLimited { retry_after_ms });
             assert_eq!(fetched, expected, "at {now_ms}");
         }
     }
 
     #[test]
-    fn a_session_is_stale_when_its_host_was_silent_for_too_long() {
+    fn silent_session_becomes_stale() {
         let mut session = Session::new(FetchRate::default(), 1_000);
         assert!(!session.is_stale(2_000, 1_000) && session.is_stale(2_001, 1_000));
         session.touch(2_001);

@@ -1,18 +1,20 @@
-//! Short ways to say a tool, a catalog, rules and a call, for the tests of this crate.
+//! Short constructors for tools, catalogs, rules and calls in the tests of this crate.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::call::{Args, Call, Site};
-use crate::catalog::{Catalog, Check, Effects, Looks, Server, Tool, Whose};
-use crate::decide::Standing;
+use crate::catalog::{Catalog, Effects, Server, Tool, ToolOwner, Validate, ValueCheck};
+use crate::decide::DecisionContext;
 use crate::grant::{Binding, Grants};
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
+use crate::level::Level;
 use crate::limits::Limits;
-use crate::rules::{Level, Pattern, Rule, Rules};
+use crate::rules::{PatternRule, Rules};
+use crate::tool_pattern::ToolPattern;
 
-/// A tool that takes every argument but `bad`.
+/// Returns a tool that accepts every argument except `bad`.
 pub(crate) fn tool(id: &str) -> Tool {
     let id = ToolId::parse(id).unwrap();
     Tool {
@@ -20,43 +22,44 @@ pub(crate) fn tool(id: &str) -> Tool {
         flat: String::new(),
         short: String::new(),
         order: &[],
-        description_digest: Digest::of(id.to_string().as_bytes()),
-        upstream_digest: Digest::of(id.to_string().as_bytes()),
-        whose: Whose::Other,
+        description_digest: Digest::sha256(id.to_string().as_bytes()),
+        upstream_digest: Digest::sha256(id.to_string().as_bytes()),
+        owner: ToolOwner::Other,
         effects: Effects::default(),
         labelling: Arc::default(),
         pinned: None,
         stale: false,
         unwrap: false,
-        input: Check::new(|args| match args.get("bad") {
+        args_check: ValueCheck::new(|args| match args.get("bad") {
             Some(_) => vec!["`bad` is not expected".into()],
             None => Vec::new(),
         }),
-        doubts: None,
-        output: None,
+        likely_mistakes: None,
+        result_check: None,
         id,
     }
 }
 
-/// A check that nobody can use.
-pub(crate) fn unusable() -> Check {
+/// Returns an unusable check.
+pub(crate) fn unusable() -> ValueCheck {
     struct Unusable;
-    impl Looks for Unusable {
+    impl Validate for Unusable {
         fn findings(&self, _: &Value) -> Vec<String> {
             Vec::new()
         }
         fn unusable(&self) -> Option<String> {
-            Some("its schema makes no sense".into())
+            Some("the schema is invalid".into())
         }
     }
-    Check::of(Unusable)
+    ValueCheck::from_validator(Unusable)
 }
 
 pub(crate) fn catalog(ids: &[&str]) -> Catalog {
     catalog_of(ids.iter().map(|id| tool(id)).collect())
 }
 
-/// The tools in the order given, servers in the order of their first tool.
+/// Returns a catalog with the tools in the given order, and servers in the order of their first
+/// tool.
 pub(crate) fn catalog_of(tools: Vec<Tool>) -> Catalog {
     let mut servers: Vec<Server> = Vec::new();
     for tool in tools {
@@ -75,7 +78,7 @@ pub(crate) fn catalog_of(tools: Vec<Tool>) -> Catalog {
     Catalog::new(servers).unwrap()
 }
 
-/// Rules such as `deny fs.*`; what no rule names is denied.
+/// Returns rules such as `deny fs.*`; a call that no rule matches is denied.
 pub(crate) fn rules(spec: &[&str]) -> Rules {
     let rule = |line: &&str| {
         let (level, pattern) = line.split_once(' ').unwrap();
@@ -85,21 +88,21 @@ pub(crate) fn rules(spec: &[&str]) -> Rules {
             "ask-call" => Level::AskCall,
             _ => Level::Deny,
         };
-        Rule {
+        PatternRule {
             level,
-            pattern: Pattern::parse(pattern).unwrap(),
+            pattern: ToolPattern::parse(pattern).unwrap(),
             origin: None,
         }
     };
     Rules::new(spec.iter().map(rule).collect(), false)
 }
 
-pub(crate) fn standing(spec: &[&str]) -> Standing {
+pub(crate) fn decision_context(spec: &[&str]) -> DecisionContext {
     let catalog = catalog(&["fs.read", "fs.write", "fs.delete", "net.get"]);
-    Standing {
+    DecisionContext {
         catalog: Arc::new(catalog),
         rules: Arc::new(rules(spec)),
-        disclosed: crate::session::Disclosed::All,
+        disclosed: crate::session::DisclosedTools::All,
     }
 }
 
@@ -117,12 +120,12 @@ pub(crate) fn call(id: u32, tool: &str, text: &str) -> Call {
     }
 }
 
-/// No grants yet, in a run of the script `s` under the rules `p`.
+/// Returns an empty set of grants, for a run of the script `s` under the rules `p`.
 pub(crate) fn grants() -> Grants {
     let binding = Binding {
         run: RunId("r1".into()),
-        script: Digest::of(b"s"),
-        policy: Digest::of(b"p"),
+        script: Digest::sha256(b"s"),
+        policy: Digest::sha256(b"p"),
         approver: "test".into(),
         scopes: Vec::new(),
     };

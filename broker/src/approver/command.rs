@@ -1,21 +1,21 @@
-//! A program that answers: one process per question, the question on its stdin,
-//! the answer on its stdout. Whatever else it does is no answer.
+//! Asks a program for approval. Each question starts one process, which reads the question from
+//! stdin and writes the answer to stdout. Any other output counts as no answer.
 
 use airlock_core::decide::{Answer, Question};
 
 use super::wire::{self, ANSWER_BYTES_MAX};
-use super::{Approver, Asking, nonce};
-use crate::program::Program;
+use super::{AnswerFuture, Approver, nonce};
+use crate::program::ExternalProgram;
 
-/// Gets no environment but what it is given, and is killed with all that it started when the
-/// question no longer matters.
+/// Starts the program with only the given environment variables. The program and all its children
+/// are killed if the question is withdrawn.
 #[derive(Debug)]
-pub struct Command(Program);
+pub struct ApproverCommand(ExternalProgram);
 
-impl Command {
+impl ApproverCommand {
     #[must_use]
     pub fn new(program: String, args: Vec<String>, env: Vec<(String, String)>) -> Self {
-        Self(Program { program, args, env })
+        Self(ExternalProgram { program, args, env })
     }
 
     async fn converse(&self, question: &Question) -> Result<Answer, String> {
@@ -26,8 +26,8 @@ impl Command {
     }
 }
 
-impl Approver for Command {
-    fn ask(&self, question: Question) -> Asking<'_> {
+impl Approver for ApproverCommand {
+    fn ask(&self, question: Question) -> AnswerFuture<'_> {
         Box::pin(async move {
             let answer = self.converse(&question).await;
             answer.unwrap_or_else(|why| Answer::Invalid {
@@ -46,13 +46,13 @@ mod tests {
     use super::super::wire::tests::asked;
     use super::*;
 
-    /// A shell script that answers; `$NONCE` is the question's.
+    /// Runs a shell script as approver; `$NONCE` is the question's nonce.
     async fn check(script: &str, expected: Result<Answer, &str>) {
         let find =
             r#"q=$(cat); NONCE=$(printf %s "$q" | sed 's/.*"nonce":"\([0-9a-f]*\)".*/\1/');"#;
         let args = vec!["-c".into(), format!("{find} {script}")];
         let path = std::env::var("PATH").unwrap();
-        let command = Command::new("sh".into(), args, vec![("PATH".into(), path)]);
+        let command = ApproverCommand::new("sh".into(), args, vec![("PATH".into(), path)]);
         let found = command.ask(asked(r#"{"project":"OPS","title":"a"}"#)).await;
         match expected {
             Ok(answer) => assert_eq!(found, answer, "{script}"),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_says_is_an_answer_only_with_the_nonce_and_a_good_end() {
+    async fn program_answer_requires_nonce_and_clean_exit() {
         let yes = r#"printf '{"nonce":"%s","answer":"allow-once"}' "$NONCE""#;
         check(yes, Ok(Answer::AllowOnce)).await;
         check(&format!("{yes}; exit 3"), Err("exit status: 3")).await;
@@ -80,8 +80,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_is_not_there_allows_nothing() {
-        let command = Command::new("/nowhere/approve".into(), Vec::new(), Vec::new());
+    async fn missing_program_allows_nothing() {
+        let command = ApproverCommand::new("/nowhere/approve".into(), Vec::new(), Vec::new());
         let found = command.ask(asked("{}")).await;
         let Answer::Invalid { why } = found else {
             panic!("{found:?}")

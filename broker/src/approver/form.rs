@@ -1,6 +1,5 @@
-//! A form of a server as a person at a terminal fills it in: its fields one after the
-//! other, a line each, and what was typed as the value that the server gets. Every
-//! text of the server's is shown with nothing hidden in it.
+//! Parses a server's form for the terminal. The person fills in one field per line, and each line
+//! becomes a value for the server. Invisible characters in the server's texts are escaped.
 
 use codegen::validate::Validator;
 use serde_json::{Map, Value, json};
@@ -10,10 +9,11 @@ use crate::render::escape;
 const FIELDS_MAX: usize = 50;
 const OPTIONS_MAX: usize = 100;
 const LABEL_CHARS_MAX: usize = 200;
-/// What is sent is shown whole: no default and no choice may be longer.
+/// Maximum length of a default or a choice, in characters. A form with a longer one is refused,
+/// because values that are sent must be shown completely.
 const VALUE_CHARS_MAX: usize = 4_000;
 
-/// What is asked, in the order of the server.
+/// The fields of a form, in the server's order.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) fields: Vec<Field>,
@@ -27,7 +27,7 @@ pub(super) struct Field {
     is_required: bool,
     default: Option<Value>,
     kind: Kind,
-    /// The field's own schema, and so its bounds and its form.
+    /// Validates the field by its own schema, including limits and format.
     schema: Validator,
 }
 
@@ -37,20 +37,20 @@ enum Kind {
     Number,
     Whole,
     YesNo,
-    /// One of these values, each with what is shown for it.
+    /// One of these values, each with its label.
     One(Vec<(Value, String)>),
-    /// Any number of them.
+    /// Any number of these values.
     Several(Vec<(Value, String)>),
 }
 
 impl Form {
-    /// An error says why nobody can fill it in here.
+    /// Parses a form. The error is the reason why it cannot be filled in here.
     pub(super) fn read(schema: &Value) -> Result<Self, String> {
         let nothing = Map::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         let properties = properties.unwrap_or(&nothing);
         if properties.len() > FIELDS_MAX {
-            return Err(format!("it has more than {FIELDS_MAX} fields"));
+            return Err(format!("the form has more than {FIELDS_MAX} fields"));
         }
         let required = schema.get("required").and_then(Value::as_array);
         let is_required =
@@ -59,11 +59,11 @@ impl Form {
             |(name, schema): (&String, &Value)| Field::read(name, schema, is_required(name));
         Ok(Self {
             fields: properties.iter().map(field).collect::<Result<_, _>>()?,
-            whole: Validator::compile(schema).map_err(|bad| format!("its schema is bad: {bad}"))?,
+            whole: Validator::compile(schema).map_err(|bad| format!("invalid schema: {bad}"))?,
         })
     }
 
-    /// What is wrong with everything together.
+    /// Validates all values together.
     pub(super) fn findings(&self, content: &Value) -> Vec<String> {
         let findings = self.whole.errors("answer", content);
         findings.iter().map(ToString::to_string).collect()
@@ -73,15 +73,16 @@ impl Form {
 impl Field {
     fn read(name: &str, schema: &Value, is_required: bool) -> Result<Self, String> {
         let shown = escape::brief(name, LABEL_CHARS_MAX);
-        let wrong = |why: &str| format!("its field `{shown}` {why}");
-        let kind = kind(schema).ok_or_else(|| wrong("is of no kind that can be typed"))?;
+        let wrong = |why: &str| format!("the field `{shown}` {why}");
+        let kind = kind(schema).ok_or_else(|| wrong("has an unsupported type"))?;
         if let Kind::One(options) | Kind::Several(options) = &kind
             && (options.is_empty() || options.len() > OPTIONS_MAX)
         {
             return Err(wrong("has no choices, or too many"));
         }
         let default = schema.get("default").filter(|it| !it.is_null()).cloned();
-        let is_long = |value: &Value| escape::line(&said(value)).chars().count() > VALUE_CHARS_MAX;
+        let is_long =
+            |value: &Value| escape::line(&display_value(value)).chars().count() > VALUE_CHARS_MAX;
         let choices = kind.options().iter().map(|(value, _)| value);
         if choices.chain(&default).any(is_long) {
             return Err(wrong("has a value that is too long to be shown"));
@@ -102,7 +103,7 @@ impl Field {
             is_required,
             default,
             kind,
-            schema: Validator::compile(schema).map_err(|_| wrong("has a schema that is bad"))?,
+            schema: Validator::compile(schema).map_err(|_| wrong("has an invalid schema"))?,
         })
     }
 
@@ -110,23 +111,23 @@ impl Field {
         &self.name
     }
 
-    /// What is asked, and how it is answered.
+    /// Returns the prompt: the field, and how to answer.
     pub(super) fn question(&self) -> String {
         let how = match &self.kind {
             Kind::Text => "a text",
             Kind::Number => "a number",
             Kind::Whole => "a whole number",
             Kind::YesNo => "y or n",
-            Kind::One(_) => "the number of one",
-            Kind::Several(_) => "numbers, with commas between them",
+            Kind::One(_) => "the number of one choice",
+            Kind::Several(_) => "numbers of choices, separated by commas",
         };
         let default = match &self.default {
             Some(default) => format!(
-                ", [{}] when empty",
-                escape::brief(&said(default), VALUE_CHARS_MAX)
+                ", [{}] if empty",
+                escape::brief(&display_value(default), VALUE_CHARS_MAX)
             ),
             None if self.is_required => String::new(),
-            None => ", nothing when empty".to_owned(),
+            None => ", no value if empty".to_owned(),
         };
         let mut text = format!("{} ({how}{default})\n", self.label);
         for (at, (_, shown)) in self.kind.options().iter().enumerate() {
@@ -135,18 +136,18 @@ impl Field {
         text
     }
 
-    /// The value of a line; none when it is left out. An error is for the person.
+    /// Parses a line. Returns `None` if the field is left empty. The error is shown to the person.
     pub(super) fn take(&self, line: &str) -> Result<Option<Value>, String> {
         let typed = line.trim_end_matches(['\n', '\r']);
         if typed.trim().is_empty() {
             return match &self.default {
                 Some(default) => Ok(Some(default.clone())),
-                None if self.is_required => Err("it is required".to_owned()),
+                None if self.is_required => Err("this field is required".to_owned()),
                 None => Ok(None),
             };
         }
         let value = self.value(typed)?;
-        match self.schema.errors("it", &value).first() {
+        match self.schema.errors("value", &value).first() {
             None => Ok(Some(value)),
             Some(finding) => Err(escape::line(&finding.to_string()).into_owned()),
         }
@@ -160,7 +161,7 @@ impl Field {
             Kind::YesNo => match trimmed.to_lowercase().as_str() {
                 "y" | "yes" | "true" => Ok(true.into()),
                 "n" | "no" | "false" => Ok(false.into()),
-                _ => Err("it is y or n".to_owned()),
+                _ => Err("expected y or n".to_owned()),
             },
             Kind::One(options) => option(options, trimmed),
             Kind::Several(options) => {
@@ -180,7 +181,7 @@ impl Field {
 }
 
 impl Kind {
-    /// What there is to choose from.
+    /// Returns the choices.
     fn options(&self) -> &[(Value, String)] {
         match self {
             Self::One(options) | Self::Several(options) => options,
@@ -229,9 +230,9 @@ fn titled_option(option: &Value) -> Option<(Value, String)> {
     ))
 }
 
-/// The name is the server's word; the value is what it gets.
+/// Returns a choice with its label: the server's name for it, and the value that the server gets.
 fn shown_option(value: &Value, name: Option<&str>) -> (Value, String) {
-    let own = escape::brief(&said(value), VALUE_CHARS_MAX);
+    let own = escape::brief(&display_value(value), VALUE_CHARS_MAX);
     let shown = match name.map(|it| escape::brief(it, LABEL_CHARS_MAX)) {
         Some(name) if name != own => format!("{name} ({own})"),
         _ => own,
@@ -239,7 +240,7 @@ fn shown_option(value: &Value, name: Option<&str>) -> (Value, String) {
     (value.clone(), shown)
 }
 
-/// By its number, or written as it is.
+/// Finds a choice by its number or by its exact value.
 fn option(options: &[(Value, String)], typed: &str) -> Result<Value, String> {
     let by_number = typed.parse::<usize>().ok().and_then(|it| it.checked_sub(1));
     let by_number = by_number.and_then(|at| options.get(at));
@@ -249,7 +250,7 @@ fn option(options: &[(Value, String)], typed: &str) -> Result<Value, String> {
             .find(|(value, _)| value.as_str() == Some(typed))
     };
     let found = by_number.or_else(by_value).map(|(value, _)| value.clone());
-    found.ok_or_else(|| format!("it is a number from 1 to {}", options.len()))
+    found.ok_or_else(|| format!("expected a number from 1 to {}", options.len()))
 }
 
 fn number(typed: &str, is_whole: bool) -> Result<Value, String> {
@@ -262,13 +263,13 @@ fn number(typed: &str, is_whole: bool) -> Result<Value, String> {
         .filter(|it| it.is_finite() && !is_whole);
     match number {
         Some(number) => Ok(json!(number)),
-        None if is_whole => Err("it is a whole number".to_owned()),
-        None => Err("it is a number".to_owned()),
+        None if is_whole => Err("expected a whole number".to_owned()),
+        None => Err("expected a number".to_owned()),
     }
 }
 
-/// A text without its quotes, anything else as JSON.
-pub(super) fn said(value: &Value) -> String {
+/// Formats a text without quotes, and anything else as JSON.
+pub(super) fn display_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
@@ -292,16 +293,16 @@ mod tests {
     }
 
     #[test]
-    fn a_line_becomes_the_value_that_the_field_is_of() {
+    fn line_parses_to_field_type() {
         let nothing = Ok(Value::Null);
         let text = json!({"type": "string", "minLength": 2});
         check(text.clone(), true, " a b\n", Ok(json!(" a b")));
-        check(text.clone(), true, "a\n", Err("it"));
+        check(text.clone(), true, "a\n", Err("value"));
         check(text.clone(), true, "\n", Err("required"));
         check(text, false, "  \n", nothing.clone());
         let number = json!({"type": "number", "maximum": 9});
         check(number.clone(), true, "1.5\n", Ok(json!(1.5)));
-        check(number.clone(), true, "10\n", Err("it"));
+        check(number.clone(), true, "10\n", Err("value"));
         check(number, true, "nan\n", Err("a number"));
         let whole = json!({"type": "integer", "default": 3});
         check(whole.clone(), true, "\n", Ok(json!(3)));
@@ -325,12 +326,12 @@ mod tests {
         );
         let several = json!({"type": "array", "items": {"anyOf": titled}, "maxItems": 1});
         check(several.clone(), true, "2, 2\n", Ok(json!(["y"])));
-        check(several.clone(), true, "1,2\n", Err("it"));
+        check(several.clone(), true, "1,2\n", Err("value"));
         check(several, false, "\n", nothing);
     }
 
     #[test]
-    fn what_is_shown_hides_nothing_and_says_how_to_answer() {
+    fn rendered_form_shows_everything_and_how_to_answer() {
         let field = json!({
             "type": "string", "title": "A\u{202e}B", "description": "C\u{1b}[2J",
             "oneOf": [{"const": "x", "title": "Yes\u{200b}"}], "default": "x",
@@ -339,18 +340,18 @@ mod tests {
         let shown = form.fields[0].question();
         assert_eq!(
             shown,
-            "f\\u{200b}: A\\u{202e}B. C\\u{1b}[2J (the number of one, [x] when empty)\n          \
-             1 Yes\\u{200b} (x)\n"
+            "f\\u{200b}: A\\u{202e}B. C\\u{1b}[2J (the number of one choice, [x] if empty)\n\
+             \x20         1 Yes\\u{200b} (x)\n"
         );
     }
 
     #[test]
-    fn what_is_sent_for_an_empty_line_is_shown_whole() {
+    fn default_sent_for_empty_line_is_shown_in_full() {
         let long = format!("{} and pay Eve", "x".repeat(3_000));
         let field = json!({"type": "string", "default": long});
         let form = Form::read(&json!({"properties": {"f": field}})).unwrap();
         let shown = form.fields[0].question();
-        assert!(shown.contains(&format!("[{long}] when empty")), "{shown}");
+        assert!(shown.contains(&format!("[{long}] if empty")), "{shown}");
         let field = json!({"type": "string", "enum": [long]});
         let form = Form::read(&json!({"properties": {"f": field}})).unwrap();
         let shown = form.fields[0].question();
@@ -358,10 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_nobody_can_type_says_why() {
+    fn form_that_cannot_be_typed_reports_reason() {
         for (schema, expected) in [
-            (json!({"f": {"type": "object"}}), "`f` is of no kind"),
-            (json!({"f": {}}), "`f` is of no kind"),
+            (json!({"f": {"type": "object"}}), "`f` has an unsupported"),
+            (json!({"f": {}}), "`f` has an unsupported"),
             (json!({"f": {"type": "string", "enum": []}}), "no choices"),
             (
                 json!({"f": {"type": "string", "default": "x".repeat(4_001)}}),

@@ -1,15 +1,15 @@
-//! Lines that somebody types, read only while they are waited for: what is
-//! typed while nobody is asked belongs to whoever reads the terminal next.
+//! Reads typed lines, only while a line is expected. Anything typed at other times is left for the
+//! next reader of the terminal.
 
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-/// How soon a typed line is noticed. Typing takes longer.
+/// Interval between two checks for input. A person does not notice the delay.
 const NOTICED: Duration = Duration::from_millis(40);
-/// A terminal gives lines of 4 KiB at most.
+/// Maximum length of a line, in bytes. A terminal delivers at most 4 KiB per line.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Over something that says [`ErrorKind::WouldBlock`] when nothing has been typed.
+/// Reads from an input that returns [`ErrorKind::WouldBlock`] when nothing has been typed.
 pub(super) struct Keyboard<R> {
     input: R,
     typed: Vec<u8>,
@@ -23,13 +23,14 @@ impl<R: Read> Keyboard<R> {
         }
     }
 
-    /// What has been read already is no line any more.
+    /// Discards the part of a line that was already read.
     pub(super) fn forget(&mut self) {
         self.typed.clear();
     }
 
-    /// The next whole line; none when there will be no more. `may_read` is asked before each
-    /// attempt: reading from a terminal in the background would stop this process.
+    /// Returns the next complete line, or `None` at the end of the input. `may_read` is called
+    /// before each attempt, because reading from a terminal in the background would stop this
+    /// process.
     pub(super) async fn line(&mut self, may_read: impl Fn() -> bool) -> Option<String> {
         let mut bytes = [0; 1024];
         loop {
@@ -65,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives these pieces, a pause between them, and then its end.
+    /// Returns these pieces with a pause between them, and then the end.
     struct Pieces(VecDeque<&'static str>, bool);
 
     impl Read for Pieces {
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lines_come_whole_and_the_end_is_no_line() {
+    async fn lines_are_whole_and_eof_is_not_a_line() {
         let mut keyboard = Keyboard::new(Pieces(["a 2", "0\ny\n", "half"].into(), false));
         assert_eq!(keyboard.line(|| true).await.as_deref(), Some("a 20\n"));
         assert_eq!(keyboard.line(|| true).await.as_deref(), Some("y\n"));
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_typed_ahead_can_be_forgotten() {
+    async fn discard_drops_input_typed_ahead() {
         let mut keyboard = Keyboard::new(Pieces(["Ada\n\ns\n", "d\n"].into(), false));
         assert_eq!(keyboard.line(|| true).await.as_deref(), Some("Ada\n"));
         keyboard.forget();

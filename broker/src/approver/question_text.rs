@@ -1,36 +1,37 @@
-//! A question as text for a terminal, and a typed line as an answer.
+//! Formats a question as text for a terminal, and parses a typed line as an answer.
 
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
-use airlock_core::facts::{Facts, Share};
-use airlock_core::flow::Label;
+use airlock_core::facts::{Facts, RepeatedText};
 use airlock_core::grant::{Proposal, Scope, Terms};
+use airlock_core::labels::Label;
 
 use crate::render::escape;
 
-/// Lines of arguments that are shown before one has to ask for the rest.
+/// Maximum number of lines of arguments shown before the person asks for the rest.
 const ARGUMENT_LINES_SHOWN: usize = 40;
-/// Fields that repeat earlier results.
+/// Maximum number of rows about fields that repeat earlier results.
 const SHARES_SHOWN: usize = 8;
 
-/// Of a condition or an example.
+/// Maximum length of a condition or an example, in characters.
 const EXAMPLE_CHARS_SHOWN: usize = 200;
 
-/// What somebody typed in reply to a question.
+/// A reply that was typed to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TypedReply {
     Answer(Answer),
-    /// All calls of this tool, and the number is still to be asked for.
+    /// Allows all calls of this tool; the number still has to be asked for.
     AllWithoutNumber,
     ShowAll,
     Unclear,
 }
 
-/// The answers there are; where each call is asked about, none is about more than one.
+/// Returns the possible answers. If every call needs its own answer, the answers cover only this
+/// call.
 pub(super) fn choices(question: &Question) -> String {
     let Some(proposal) = &question.proposal else {
-        return "y = this call, n = refuse, v = view all of it".into();
+        return "y = allow this call, n = refuse, v = view everything".into();
     };
     let wider: Vec<_> = question
         .scopes
@@ -39,14 +40,15 @@ pub(super) fn choices(question: &Question) -> String {
         .map(|scope| format!(", a N {scope} = in this {scope}"))
         .collect();
     format!(
-        "y = this call, a N = up to N calls like it in this run ({} proposed){}, n = refuse, \
-         v = view all of it",
+        "y = allow this call, a N = allow up to N similar calls in this run ({} proposed){}, \
+         n = refuse, v = view everything",
         proposal.uses_max,
         wider.concat()
     )
 }
 
-/// Everything that matters for the answer. Nothing in it can move the cursor or hide.
+/// Formats everything that matters for the answer. All texts are escaped, so that none can move the
+/// cursor or hide.
 pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     let mut text = String::from("\n");
     let tool = escape::line(&question.tool.to_string()).into_owned();
@@ -82,26 +84,26 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     }
     row(&mut text, "with", &arguments(question, width, whole));
     if let Some(proposal) = &question.proposal {
-        row(&mut text, "like it", &like(proposal, whole));
+        row(&mut text, "similar", &like(proposal, whole));
     }
     text
 }
 
-/// The line that says which answers there are; `hidden` arguments are pointed out right here.
-pub(super) fn parse(line: &str) -> Typed {
+/// Parses a typed line as a reply.
+pub(super) fn parse(line: &str) -> TypedReply {
     let line = line.trim().to_ascii_lowercase();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
     match (word, rest.trim()) {
-        ("y" | "yes", "") => Typed::Answer(Answer::AllowOnce),
-        ("n" | "no", "") => Typed::Answer(Answer::Refuse),
-        ("v" | "view", "") => Typed::ShowAll,
-        ("a" | "all", "") => Typed::AllWithoutNumber,
-        ("a" | "all", terms) => parse_uses(terms).map_or(Typed::Unclear, Typed::Answer),
-        _ => Typed::Unclear,
+        ("y" | "yes", "") => TypedReply::Answer(Answer::AllowOnce),
+        ("n" | "no", "") => TypedReply::Answer(Answer::Refuse),
+        ("v" | "view", "") => TypedReply::ShowAll,
+        ("a" | "all", "") => TypedReply::AllWithoutNumber,
+        ("a" | "all", terms) => parse_uses(terms).map_or(TypedReply::Unclear, TypedReply::Answer),
+        _ => TypedReply::Unclear,
     }
 }
 
-/// `20`, or `20 session`.
+/// Parses terms such as `20` or `20 session`.
 pub(super) fn parse_uses(terms: &str) -> Option<Answer> {
     let mut words = terms.split_whitespace();
     let uses_max = words.next()?.parse::<NonZeroU32>().ok()?;
@@ -118,7 +120,7 @@ pub(super) fn parse_uses(terms: &str) -> Option<Answer> {
     }))
 }
 
-/// What further calls would have to be, and the first of those that were asked about so far.
+/// Describes the condition for similar calls, and the similar calls that were asked about so far.
 fn like(proposal: &Proposal, whole: bool) -> String {
     let mut text = format!(
         "where {}",
@@ -126,7 +128,7 @@ fn like(proposal: &Proposal, whole: bool) -> String {
     );
     if proposal.calls > 1 {
         text.push_str(&format!(
-            "\n        {} calls are like it so far:",
+            "\n        {} such calls were asked about so far:",
             proposal.calls
         ));
         for args in &proposal.examples {
@@ -152,7 +154,8 @@ fn site(question: &Question) -> String {
     }
 }
 
-/// What the run had read, where the call goes, and what its fields repeat.
+/// Adds the rows about the data that the run has read, the destination of the call, and fields that
+/// repeat earlier results.
 fn facts_rows(text: &mut String, facts: &Facts) {
     let list = |words: &mut dyn Iterator<Item = &str>| {
         let words: Vec<_> = words
@@ -162,7 +165,8 @@ fn facts_rows(text: &mut String, facts: &Facts) {
     };
     if !facts.labels.is_empty() {
         let labels = list(&mut facts.labels.iter().map(Label::as_str));
-        row(text, "read", &format!("the run has read what is {labels}"));
+        let read = format!("the run has read data with the labels {labels}");
+        row(text, "read", &read);
     }
     let places = [&facts.dest_hosts, &facts.dest_addresses, &facts.path_roots];
     let places = list(&mut places.into_iter().flatten().flatten().map(String::as_str));
@@ -174,7 +178,7 @@ fn facts_rows(text: &mut String, facts: &Facts) {
         row(
             text,
             "to",
-            &format!("nothing trusted names what stands in {fields}"),
+            &format!("no trusted data contains the value of {fields}"),
         );
     }
     if !facts.lookalikes.is_empty() {
@@ -182,11 +186,14 @@ fn facts_rows(text: &mut String, facts: &Facts) {
         row(
             text,
             "to",
-            &format!("{fields} may be read as something else than it seems"),
+            &format!(
+                "{fields} may be misread: unusual characters, mixed alphabets, or encoding that \
+                 a server may change"
+            ),
         );
     }
     for share in facts.shares.iter().take(SHARES_SHOWN) {
-        let Share { field, call, .. } = share;
+        let RepeatedText { field, call, .. } = share;
         let field = escape::brief(field, EXAMPLE_CHARS_SHOWN);
         row(
             text,
@@ -203,9 +210,9 @@ fn claims(question: &Question) -> Option<String> {
         effects.claims_destructive,
         effects.claims_read_only,
     ) {
-        (Some(true), ..) => Some("your configuration says that it only reads".to_owned()),
-        (_, Some(true), _) => Some("the server says that it is destructive".to_owned()),
-        (.., Some(true)) => Some("the server claims that it only reads".to_owned()),
+        (Some(true), ..) => Some("your configuration marks the tool as read-only".to_owned()),
+        (_, Some(true), _) => Some("the server marks the tool as destructive".to_owned()),
+        (.., Some(true)) => Some("the server claims that the tool is read-only".to_owned()),
         _ => None,
     }
 }
@@ -236,11 +243,11 @@ fn arguments(question: &Question, width: usize, whole: bool) -> String {
     text
 }
 
-/// A text whose lines fit: no line of it begins where the terminal would break another one.
+/// Wraps a text so that the terminal never breaks a line.
 pub(super) fn fitted(text: &str, width: usize) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let body = line.strip_suffix('\n');
-        // What was wrapped already fits.
+        // A line that was already wrapped fits into the width.
         let first = width.saturating_sub(1).max(20);
         let pieces = in_pieces(body.unwrap_or(line), first, room(width)).join("\n        ");
         if body.is_some() {
@@ -252,12 +259,13 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
     lines.collect()
 }
 
-/// A line in pieces that fit; a piece that goes on is marked, so that no text can look like our own.
+/// Splits a line into pieces that fit. Further pieces are marked, so that no text can imitate
+/// airlock's own lines.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     in_pieces(line, room(width), room(width))
 }
 
-/// Columns of a piece behind its indentation and its mark.
+/// Returns the columns available for a piece, without its indentation and mark.
 fn room(width: usize) -> usize {
     width.saturating_sub(12).max(20)
 }
@@ -278,7 +286,7 @@ fn in_pieces(line: &str, first: usize, others: usize) -> Vec<String> {
     pieces
 }
 
-/// Columns that a character takes at most.
+/// Returns the maximum number of columns of a character.
 fn columns(c: char) -> usize {
     match c {
         '\t' => 8,
@@ -294,36 +302,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typed_line_is_an_answer_only_when_it_is_clear() {
-        let uses = |n| Typed::Answer(Answer::up_to(NonZeroU32::new(n).unwrap()));
+    fn only_unambiguous_line_is_an_answer() {
+        let uses = |n| TypedReply::Answer(Answer::up_to(NonZeroU32::new(n).unwrap()));
         for (line, expected) in [
-            ("y\n", Typed::Answer(Answer::AllowOnce)),
-            (" YES ", Typed::Answer(Answer::AllowOnce)),
-            ("n", Typed::Answer(Answer::Refuse)),
+            ("y\n", TypedReply::Answer(Answer::AllowOnce)),
+            (" YES ", TypedReply::Answer(Answer::AllowOnce)),
+            ("n", TypedReply::Answer(Answer::Refuse)),
             ("a 20", uses(20)),
             ("all 3", uses(3)),
-            ("a", Typed::AllWithoutNumber),
-            ("v", Typed::ShowAll),
-            ("", Typed::Unclear),
-            ("a 0", Typed::Unclear),
-            ("a -1", Typed::Unclear),
+            ("a", TypedReply::AllWithoutNumber),
+            ("v", TypedReply::ShowAll),
+            ("", TypedReply::Unclear),
+            ("a 0", TypedReply::Unclear),
+            ("a -1", TypedReply::Unclear),
             ("a 3 run", uses(3)),
-            ("a 3 forever", Typed::Unclear),
-            ("a 3 run 4", Typed::Unclear),
-            ("a 99999999999", Typed::Unclear),
-            ("y please", Typed::Unclear),
+            ("a 3 forever", TypedReply::Unclear),
+            ("a 3 run 4", TypedReply::Unclear),
+            ("a 99999999999", TypedReply::Unclear),
+            ("y please", TypedReply::Unclear),
         ] {
             assert_eq!(parse(line), expected, "{line:?}");
         }
     }
 
     #[test]
-    fn what_the_run_has_read_and_where_the_call_goes_is_shown_without_its_tricks() {
+    fn labels_and_destinations_are_shown_escaped() {
         let facts = Facts {
             dest_addresses: Some(["eve\u{1b}[2J@evil.example".to_owned()].into()),
             dest_unexplained: ["/to".to_owned()].into(),
             lookalikes: ["/to".to_owned()].into(),
-            shares: vec![Share {
+            shares: vec![RepeatedText {
                 field: "/body".into(),
                 call: CallId(2),
                 pieces: 9,
@@ -333,9 +341,10 @@ mod tests {
         let mut text = String::new();
         facts_rows(&mut text, &facts);
         for part in [
-            "read the run has read what is private, untrusted",
-            "to nothing trusted names what stands in /to",
-            "to /to may be read as something else",
+            "read the run has read data with the labels private, untrusted",
+            "to no trusted data contains the value of /to",
+            "to /to may be misread: unusual characters, mixed alphabets, or encoding that a \
+             server may change",
             "from /body repeats what call 2 returned",
         ] {
             assert!(text.contains(part), "{text}");
@@ -343,14 +352,14 @@ mod tests {
         assert!(!text.contains('\u{1b}'));
     }
 
-    /// Nothing that somebody else wrote begins a line of its own.
+    /// Checks that text from servers and scripts never begins a line.
     #[test]
-    fn no_row_of_a_question_goes_on_where_the_terminal_breaks_it() {
+    fn question_rows_never_exceed_terminal_width() {
         let fakes = format!("x{}answer y = refuse", " ".repeat(70));
         let facts = Facts {
             dest_addresses: Some([fakes.clone()].into()),
             dest_unexplained: [fakes.clone()].into(),
-            shares: vec![Share {
+            shares: vec![RepeatedText {
                 field: fakes.clone(),
                 call: CallId(2),
                 pieces: 9,
@@ -359,7 +368,7 @@ mod tests {
         };
         let mut text = String::new();
         facts_rows(&mut text, &facts);
-        for label in ["asks", "why", "like it"] {
+        for label in ["asks", "why", "similar"] {
             row(&mut text, label, &fakes);
         }
         text.push_str(&format!("        {}\n", "long ".repeat(500)));
@@ -375,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrapped_already_is_not_wrapped_again() {
+    fn wrapped_text_is_not_wrapped_twice() {
         let long = format!(
             "    with {}",
             wrapped(&"x".repeat(300), 80).join("\n        ")
@@ -384,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_wrapped_and_each_further_piece_is_marked() {
+    fn long_line_is_wrapped_with_continuation_marks() {
         assert_eq!(wrapped("ab", 80), ["ab"]);
         assert_eq!(wrapped("", 80), [""]);
         assert_eq!(wrapped(&"語".repeat(25), 32).len(), 3);

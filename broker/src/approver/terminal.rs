@@ -1,7 +1,6 @@
-//! The person at the terminal, through `/dev/tty`: what goes in and out of a
-//! pipe is never taken for an answer.
+//! Asks the person at the terminal, through `/dev/tty`. Data from a pipe never counts as an answer.
 
-mod inquiring;
+mod forms;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,29 +14,29 @@ use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::keyboard::Keyboard;
-use super::question_text::{self, Typed};
-use super::{Approver, Asking};
-use crate::carrier::Time;
+use super::question_text::{self, TypedReply};
+use super::{AnswerFuture, Approver};
+use crate::client_bridge::AnswerDeadline;
 
 const WIDTH_UNKNOWN: usize = 80;
 
-/// One question after the other, whoever asks. Cheap to clone.
+/// Asks one question at a time, from all runs. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Terminal {
     screen: Arc<File>,
 }
 
-/// A process has one terminal, whoever asks there.
+/// Serialises questions, because a process has only one terminal.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// Nothing of the time passes before it is somebody's turn.
-async fn turn(time: &Time) -> MutexGuard<'static, ()> {
+/// Waits for the terminal. The time limit of the question is paused meanwhile.
+async fn turn(time: &AnswerDeadline) -> MutexGuard<'static, ()> {
     let _still = time.stand_still();
     TURN.lock().await
 }
 
 impl Terminal {
-    /// Fails when this process has no terminal, or is in its background.
+    /// Opens the terminal. Fails if this process has no terminal, or is in its background.
     pub fn open() -> io::Result<Self> {
         let terminal = Self {
             screen: Arc::new(open(OFlags::empty())?),
@@ -45,7 +44,7 @@ impl Terminal {
         if terminal.is_in_foreground() {
             Ok(terminal)
         } else {
-            Err(io::Error::other("another process has the terminal"))
+            Err(io::Error::other("airlock is in the background"))
         }
     }
 
@@ -53,7 +52,7 @@ impl Terminal {
         let _turn = TURN.lock().await;
         let mut whole = false;
         let mut keyboard = Keyboard::new(open(OFlags::NONBLOCK)?);
-        let mut open = Shown {
+        let mut open = OpenPrompt {
             terminal: self,
             is_open: true,
         };
@@ -67,17 +66,17 @@ impl Terminal {
                 return Ok(Answer::Unanswered);
             };
             match question_text::parse(&line) {
-                Typed::Answer(answer) => {
+                TypedReply::Answer(answer) => {
                     open.is_open = false;
                     return Ok(answer);
                 }
-                Typed::ShowAll => whole = true,
-                Typed::Unclear => {
-                    self.write("        that is not one of the answers; nothing was allowed\n")?
+                TypedReply::ShowAll => whole = true,
+                TypedReply::Unclear => {
+                    self.write("        unknown answer; nothing was allowed\n")?
                 }
-                Typed::AllWithoutNumber => {
+                TypedReply::AllWithoutNumber => {
                     self.forget_typed(&mut keyboard);
-                    self.write("        up to how many calls, this one included? > ")?;
+                    self.write("        maximum number of calls, including this one? > ")?;
                     let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
                         return Ok(Answer::Unanswered);
                     };
@@ -85,20 +84,20 @@ impl Terminal {
                         open.is_open = false;
                         return Ok(answer);
                     }
-                    self.write("        that is not a number; nothing was allowed\n")?;
+                    self.write("        invalid number; nothing was allowed\n")?;
                 }
             }
         }
     }
 
-    /// What was typed before something was shown is no answer to it. Called before the last line
-    /// of what is shown, so that nothing is lost that is typed after it.
+    /// Discards earlier input, because it cannot be an answer to a question that was not shown yet.
+    /// Must be called before the last line is shown, so that input after that line is kept.
     fn forget_typed(&self, keyboard: &mut Keyboard<File>) {
         let _ = tcflush(&*self.screen, QueueSelector::IFlush);
         keyboard.forget();
     }
 
-    /// Where a line is too long, what goes on is marked: it is nothing of ours.
+    /// Shows a text. Wrapped lines are marked, so that no text can imitate airlock's own lines.
     fn show(&self, text: &str) -> io::Result<()> {
         self.write(&question_text::fitted(text, self.width()))
     }
@@ -121,13 +120,13 @@ impl Terminal {
     }
 }
 
-/// A question that is dropped without an answer says so, and frees its line.
-struct Shown<'a> {
+/// A question on the screen. If it is dropped without an answer, a line informs the person.
+struct OpenPrompt<'a> {
     terminal: &'a Terminal,
     is_open: bool,
 }
 
-impl Drop for Shown<'_> {
+impl Drop for OpenPrompt<'_> {
     fn drop(&mut self) {
         if self.is_open {
             let _ = self
@@ -138,7 +137,7 @@ impl Drop for Shown<'_> {
 }
 
 impl Approver for Terminal {
-    fn ask(&self, question: Question) -> Asking<'_> {
+    fn ask(&self, question: Question) -> AnswerFuture<'_> {
         Box::pin(async move { self.converse(&question).await.unwrap_or(Answer::Unanswered) })
     }
 
@@ -147,7 +146,8 @@ impl Approver for Terminal {
     }
 }
 
-/// Opened anew for each way of using it, since the flags are shared by all copies of a descriptor.
+/// Opens the terminal with these flags. Each use opens the terminal again, because all copies of a
+/// descriptor share their flags.
 fn open(flags: OFlags) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -164,9 +164,9 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_a_form_begins_with_its_turn() {
+    async fn form_deadline_starts_with_its_turn() {
         let before = TURN.lock().await;
-        let time = Time::new(Duration::from_secs(10));
+        let time = AnswerDeadline::new(Duration::from_secs(10));
         let form = async {
             let _turn = turn(&time).await;
             sleep(Duration::from_secs(60)).await;

@@ -1,12 +1,11 @@
-//! A page on this machine for whoever approves: served on the loopback address
-//! alone, to the one browser that opened a signed link, which is good once.
-//! Without it the server says nothing to anybody: a tool or script that finds
-//! the port finds nothing behind it.
+//! Asks for approval on a local web page. The page is served only on the loopback address, and only
+//! to the browser that opened a signed link, which is valid once. All other requests get no
+//! information, so a tool or script that finds the port learns nothing.
 
-mod desk;
-mod door;
-mod gate;
-mod shown;
+mod card;
+mod listener;
+mod open_questions;
+mod page_auth;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -29,34 +28,34 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::wire::ANSWER_BYTES_MAX;
-use super::{Approver, Asking};
-use desk::{Desk, Refused};
-use door::Door;
-use gate::{Entered, Gate, NoEntry};
+use super::{AnswerFuture, Approver};
+use listener::LimitedListener;
+use open_questions::{AnswerError, OpenQuestions};
+use page_auth::{PageAuth, PageAuthError, PageCookie};
 
-/// How long a page's request for news stays open when there is none.
+/// Maximum time that a page's request for updates stays open while there are no updates.
 const NEWS_WALL: Duration = Duration::from_secs(20);
-/// How often it is looked whether somebody still has the page open.
+/// Interval of the check whether the page is still open in a browser.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("web/page.html");
 const CARD_SCRIPT: &str = include_str!("web/card.js");
 const PAGE_SCRIPT: &str = include_str!("web/page.js");
 const STYLE: &str = include_str!("web/page.css");
 
-/// What the person is to be told: a link to the page. It lets in whoever has it, so it goes
-/// where only they can read it.
-pub type Told = Box<dyn Fn(&str) + Send + Sync>;
+/// Called with each new link to the page. The link gives access to anyone who has it, so it must be
+/// shown only to the person.
+pub type LinkNotifier = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Serves until it is dropped.
+/// The server of the page. It stops on drop.
 pub struct Web {
-    room: Arc<Room>,
-    told: Told,
+    room: Arc<PageState>,
+    told: LinkNotifier,
     server: JoinHandle<()>,
 }
 
-struct Room {
-    gate: Gate,
-    desk: Desk,
+struct PageState {
+    gate: PageAuth,
+    questions: OpenQuestions,
 }
 
 impl std::fmt::Debug for Web {
@@ -66,27 +65,30 @@ impl std::fmt::Debug for Web {
 }
 
 impl Web {
-    /// Call it inside a tokio runtime. `told` hears of each new link.
-    pub fn start(told: Told) -> io::Result<Self> {
+    /// Starts the server. Must be called inside a tokio runtime. `told` is called with each new
+    /// link.
+    pub fn start(told: LinkNotifier) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        let gate = Gate::new(port).map_err(|error| io::Error::other(error.to_string()))?;
-        let room = Arc::new(Room {
+        let gate = PageAuth::new(port).map_err(|error| io::Error::other(error.to_string()))?;
+        let room = Arc::new(PageState {
             gate,
-            desk: Desk::default(),
+            questions: OpenQuestions::default(),
         });
         let routes = routes(Arc::clone(&room));
         let listener = TcpListener::from_std(listener)?;
-        let door = Door::new(listener, door::VISITORS_MAX, door::UNANSWERED_WALL);
+        let door =
+            LimitedListener::new(listener, listener::VISITORS_MAX, listener::UNANSWERED_WALL);
         let server = tokio::spawn(async move {
-            // It only ends when the task is aborted.
+            // The server ends only when the task is aborted.
             let _ = axum::serve(door, routes).await;
         });
         Ok(Self { room, told, server })
     }
 
-    /// A link that is good once and not for long; those before it are good no more.
+    /// Returns a new link, which is valid once and for a limited time. Earlier links become
+    /// invalid.
     pub fn link(&self) -> io::Result<String> {
         let link = self.room.gate.link();
         link.map_err(|error| io::Error::other(error.to_string()))
@@ -94,8 +96,8 @@ impl Web {
 
     async fn converse(&self, question: Question) -> io::Result<Answer> {
         let chance = |error: getrandom::Error| io::Error::other(error.to_string());
-        let mut answer = pin!(self.room.desk.put(question).map_err(chance)?.answer());
-        // A page may be closed, and a link grow old, while the question stands on it.
+        let mut answer = pin!(self.room.questions.put(question).map_err(chance)?.answer());
+        // The page may be closed or the link may expire while the question is open.
         loop {
             if self.room.gate.wants_link() {
                 (self.told)(&self.link()?);
@@ -114,7 +116,7 @@ impl Drop for Web {
 }
 
 impl Approver for Web {
-    fn ask(&self, question: Question) -> Asking<'_> {
+    fn ask(&self, question: Question) -> AnswerFuture<'_> {
         Box::pin(async move {
             let answer = self.converse(question).await;
             answer.unwrap_or_else(|error| Answer::Invalid {
@@ -128,14 +130,14 @@ impl Approver for Web {
     }
 }
 
-fn routes(room: Arc<Room>) -> Router {
+fn routes(room: Arc<PageState>) -> Router {
     let text = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, kind)], text) })
     };
     let guarded = |guard: Guard| {
         middleware::from_fn_with_state(
             Arc::clone(&room),
-            move |State(room): State<Arc<Room>>, request: Request, next: Next| async move {
+            move |State(room): State<Arc<PageState>>, request: Request, next: Next| async move {
                 if guard(&room.gate, &request) {
                     next.run(request).await
                 } else {
@@ -170,56 +172,57 @@ fn routes(room: Arc<Room>) -> Router {
         .with_state(room)
 }
 
-/// To whoever is not let in, there is nothing here.
+/// Answers every request without access with 404, so that the requester learns nothing.
 async fn nothing() -> StatusCode {
     StatusCode::NOT_FOUND
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct LinkQuery {
     until: u64,
     once: String,
     sig: String,
 }
 
 async fn enter(
-    State(room): State<Arc<Room>>,
+    State(room): State<Arc<PageState>>,
     headers: HeaderMap,
-    entry: Result<Query<Entry>, QueryRejection>,
+    entry: Result<Query<LinkQuery>, QueryRejection>,
 ) -> Response {
     let Some(Query(entry)) = entry.ok().filter(|_| room.gate.is_host(&headers)) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match room.gate.enter(entry.until, &entry.once, &entry.sig) {
-        Ok(Entered { cookie, key }) => {
+        Ok(PageCookie { cookie, key }) => {
             let page = format!("/#{key}");
             let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, page)];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
-        Err(NoEntry::Forged) => StatusCode::NOT_FOUND.into_response(),
-        Err(NoEntry::Over) => {
-            let why = "This link was used, or is too old. When there is a question and no page \
-                       is open, the terminal has a new one within a minute.";
+        Err(PageAuthError::Forged) => StatusCode::NOT_FOUND.into_response(),
+        Err(PageAuthError::Over) => {
+            let why = "This link was used already or has expired. If a call needs approval and no \
+                       page is open, the terminal shows a new link within a minute.";
             (StatusCode::GONE, why).into_response()
         }
     }
 }
 
-type Guard = fn(&Gate, &Request) -> bool;
+type Guard = fn(&PageAuth, &Request) -> bool;
 
-/// The browser that used the link, at our own address.
-fn is_inside(gate: &Gate, request: &Request) -> bool {
+/// Whether the request is from the browser that used the link, and names this address as its host.
+fn is_inside(gate: &PageAuth, request: &Request) -> bool {
     gate.is_host(request.headers()) && gate.has_cookie(request.headers())
 }
 
-/// Our page in that browser, and for changes on its own behalf.
-fn is_our_page(gate: &Gate, request: &Request) -> bool {
+/// Whether the request is from airlock's own page in that browser. Changes must also come from the
+/// page's own origin.
+fn is_our_page(gate: &PageAuth, request: &Request) -> bool {
     let headers = request.headers();
     let is_change = request.method() != axum::http::Method::GET;
     is_inside(gate, request) && gate.has_key(headers) && (!is_change || gate.is_own_origin(headers))
 }
 
-/// Nothing from outside, nothing framed, nothing kept.
+/// Adds headers that forbid external resources, framing and caching.
 async fn seal(mut response: Response) -> Response {
     const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                           connect-src 'self'; img-src data:; base-uri 'none'; \
@@ -244,26 +247,26 @@ async fn seal(mut response: Response) -> Response {
 }
 
 #[derive(Deserialize)]
-struct Seen {
+struct SeenQuery {
     seen: Option<u64>,
 }
 
-/// All questions, as soon as there is something that the page has not seen.
-async fn questions(State(room): State<Arc<Room>>, Query(seen): Query<Seen>) -> Response {
-    let news = room.desk.news(seen.seen);
+/// Returns all questions as soon as they differ from the version that the page has seen.
+async fn questions(State(room): State<Arc<PageState>>, Query(seen): Query<SeenQuery>) -> Response {
+    let news = room.questions.news(seen.seen);
     let _ = tokio::time::timeout(NEWS_WALL, news).await;
     let kind = [(header::CONTENT_TYPE, "application/json")];
-    (kind, room.desk.shown().to_string()).into_response()
+    (kind, room.questions.shown().to_string()).into_response()
 }
 
-async fn answer(State(room): State<Arc<Room>>, body: Bytes) -> Response {
-    let (status, why) = match room.desk.answer(&body) {
+async fn answer(State(room): State<Arc<PageState>>, body: Bytes) -> Response {
+    let (status, why) = match room.questions.answer(&body) {
         Ok(()) => (StatusCode::OK, String::new()),
         Err(refused) => {
             let status = match refused {
-                Refused::Unknown | Refused::Nonce => StatusCode::FORBIDDEN,
-                Refused::Over => StatusCode::CONFLICT,
-                Refused::Unclear(_) => StatusCode::BAD_REQUEST,
+                AnswerError::Unknown | AnswerError::Nonce => StatusCode::FORBIDDEN,
+                AnswerError::Over => StatusCode::CONFLICT,
+                AnswerError::Unclear(_) => StatusCode::BAD_REQUEST,
             };
             (status, refused.to_string())
         }

@@ -1,11 +1,11 @@
-//! A question as JSON for whoever is asked over a pipe or a page, and what they
-//! send back as an answer. Whatever is not exactly an answer is none.
+//! The JSON format of questions and answers, for programs and for the page. A message that does not
+//! match the format of answers exactly counts as no answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Asker, Question};
-use airlock_core::grant::{Condition, Same, Scope, Terms};
+use airlock_core::grant::{Condition, FieldValue, Scope, Terms};
 use airlock_core::json::{self, Bounds};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub(super) const VERSION: u32 = 1;
 pub(super) const ANSWER_BYTES_MAX: u32 = 64 * 1024;
 
-/// Everything that matters for the answer, exactly as it is.
+/// Formats everything that matters for the answer, unchanged.
 pub(super) fn question(question: &Question, nonce: &str) -> Value {
     let effects = question.effects;
     json!({
@@ -65,39 +65,40 @@ fn proposal(question: &Question) -> Value {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct AnswerMessage {
     nonce: String,
     answer: String,
     uses_max: Option<u32>,
     scope: Option<Scope>,
-    /// The fields that are to stay equal; those of the proposal when absent.
+    /// The fields that must stay equal. If absent, the fields of the proposal must.
     same: Option<BTreeSet<String>>,
     lasts_s: Option<u64>,
 }
 
-/// Why something is no answer to a question.
+/// The reason why an input is not an answer to a question.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NoAnswer {
-    #[error("it is {0}")]
+pub(super) enum BadAnswer {
+    #[error("invalid answer: {0}")]
     Json(String),
-    #[error("it does not repeat the question's nonce")]
+    #[error("the answer does not have the question's nonce")]
     Nonce,
     #[error("{0}")]
     Unclear(String),
 }
 
-pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<Answer, NoAnswer> {
+pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<Answer, BadAnswer> {
     let bounds = Bounds {
         bytes_max: ANSWER_BYTES_MAX,
         depth_max: 8,
         nodes_max: 4_000,
     };
-    let value = json::parse_strict(text, bounds).map_err(|bad| NoAnswer::Json(bad.to_string()))?;
-    let said = Said::deserialize(value).map_err(|error| NoAnswer::Json(error.to_string()))?;
+    let value = json::parse_strict(text, bounds).map_err(|bad| BadAnswer::Json(bad.to_string()))?;
+    let said =
+        AnswerMessage::deserialize(value).map_err(|error| BadAnswer::Json(error.to_string()))?;
     if said.nonce != nonce {
-        return Err(NoAnswer::Nonce);
+        return Err(BadAnswer::Nonce);
     }
-    let unclear = |why: &str| Err(NoAnswer::Unclear(why.to_owned()));
+    let unclear = |why: &str| Err(BadAnswer::Unclear(why.to_owned()));
     let is_plain = said.uses_max.is_none()
         && said.scope.is_none()
         && said.same.is_none()
@@ -105,24 +106,24 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
     match said.answer.as_str() {
         "allow-once" if is_plain => Ok(Answer::AllowOnce),
         "refuse" if is_plain => Ok(Answer::Refuse),
-        "allow-once" | "refuse" => unclear("`allow-once` and `refuse` go with nothing else"),
+        "allow-once" | "refuse" => {
+            unclear("`allow-once` and `refuse` cannot be combined with other members")
+        }
         "allow" => terms(said, question).map(Answer::Allow),
         _ => unclear("invalid `answer`; expected allow-once, allow or refuse"),
     }
 }
 
-fn terms(said: Said, question: &Question) -> Result<Terms, NoAnswer> {
-    let unclear = |why: &str| NoAnswer::Unclear(why.to_owned());
+fn terms(said: AnswerMessage, question: &Question) -> Result<Terms, BadAnswer> {
+    let unclear = |why: &str| BadAnswer::Unclear(why.to_owned());
     let proposal = question.proposal.as_ref().ok_or_else(|| {
-        unclear("this call needs an approval of its own; `allow` is not a valid answer")
+        unclear("this call must be approved alone, with `allow-once` instead of `allow`")
     })?;
     let uses_max = said.uses_max.and_then(NonZeroU32::new);
     let uses_max = uses_max.ok_or_else(|| unclear("`allow` needs a `uses_max` above 0"))?;
     let scope = said.scope.unwrap_or(Scope::Run);
     if !question.scopes.contains(&scope) {
-        return Err(unclear(
-            "there is nothing that keeps grants of that `scope`",
-        ));
+        return Err(unclear("this run cannot have grants of that `scope`"));
     }
     let condition = match said.same {
         None => proposal.condition.clone(),
@@ -136,16 +137,17 @@ fn terms(said: Said, question: &Question) -> Result<Terms, NoAnswer> {
     })
 }
 
-/// The arguments of the call, of which these fields stay equal and the others are free.
-fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition, NoAnswer> {
-    let unclear = |why: String| NoAnswer::Unclear(why);
+/// Returns the condition for a grant: these fields must equal the call's arguments, and the others
+/// are free.
+fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition, BadAnswer> {
+    let unclear = |why: String| BadAnswer::Unclear(why);
     let exactly = Condition::exactly(question.args.value())
         .ok_or_else(|| unclear("the arguments have too many fields".into()))?;
     let proposed = question.proposal.iter();
     let mut free: BTreeSet<String> = proposed
         .flat_map(|proposal| proposal.condition.free().iter().cloned())
         .collect();
-    let mut fixed: BTreeMap<String, Same> = BTreeMap::new();
+    let mut fixed: BTreeMap<String, FieldValue> = BTreeMap::new();
     let encloses = |outer: &String, inner: &String| inner.starts_with(&format!("{outer}/"));
     for (field, value) in exactly.same() {
         if same.iter().any(|it| it == field || encloses(it, field)) {
@@ -173,8 +175,8 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     use airlock_core::id::{CallId, Digest, RunId, ToolId};
+    use airlock_core::level::Level;
     use airlock_core::limits::Limits;
-    use airlock_core::rules::Level;
 
     use super::*;
 
@@ -185,7 +187,7 @@ pub(super) mod tests {
         Question {
             call: CallId(1),
             tool: ToolId::parse("tickets.create").unwrap(),
-            description_digest: Digest::of(b"d"),
+            description_digest: Digest::sha256(b"d"),
             site: Site { line: 3, column: 1 },
             effects: Effects::default(),
             level: Level::AskRun,
@@ -202,7 +204,7 @@ pub(super) mod tests {
             asker: Some(Arc::new(Asker {
                 run: RunId("r1".into()),
                 script_name: "triage.js".into(),
-                script: Digest::of(b"s"),
+                script: Digest::sha256(b"s"),
                 waits_ms: 60_000,
             })),
             facts: None,
@@ -232,7 +234,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_is_plain_or_has_its_terms() {
+    fn answer_is_plain_or_carries_terms() {
         check(r#"{"nonce":"n0","answer":"allow-once"}"#, Ok("AllowOnce"));
         check(r#"{"nonce":"n0","answer":"refuse"}"#, Ok("Refuse"));
         check(
@@ -250,7 +252,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_exactly_an_answer_is_none() {
+    fn malformed_answer_is_rejected() {
         check(r#"{"nonce":"n1","answer":"allow-once"}"#, Err("nonce"));
         check(r#"{"answer":"allow-once"}"#, Err("nonce"));
         check(r#"{"nonce":"n0","answer":"yes"}"#, Err("invalid `answer`"));
@@ -261,7 +263,7 @@ pub(super) mod tests {
         );
         check(
             r#"{"nonce":"n0","answer":"allow-once","uses_max":2}"#,
-            Err("nothing else"),
+            Err("other members"),
         );
         check(
             r#"{"nonce":"n0","answer":"allow","uses_max":2,"scope":"project"}"#,
@@ -284,7 +286,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_chosen_covers_the_call_itself_whatever_was_proposed() {
+    fn chosen_condition_always_covers_the_call_itself() {
         let args = r#"{"project":"OPS","to":{"name":"a","host":"b"}}"#;
         let proposals: [&[&str]; 4] = [&[], &[""], &["/to"], &["/cc", "/to/host"]];
         for proposed in proposals {
@@ -311,13 +313,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_call_that_is_approved_by_itself_takes_no_terms() {
+    fn single_call_approval_takes_no_terms() {
         let mut question = asked(r#"{"project":"OPS"}"#);
         question.proposal = None;
         let said = br#"{"nonce":"n0","answer":"allow","uses_max":5}"#;
         assert!(matches!(
             answer(said, "n0", &question),
-            Err(NoAnswer::Unclear(_))
+            Err(BadAnswer::Unclear(_))
         ));
     }
 }

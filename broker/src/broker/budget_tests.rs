@@ -1,4 +1,4 @@
-//! What all runs of a broker may take together, through the real sandbox.
+//! Tests of the budget that all runs of a broker share, with the real sandbox.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::*;
 use crate::budget::{BASE_BYTES, BudgetLimits};
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Longer than any test takes, on any machine.
+/// Longer than any test takes on any machine.
 const PATIENT_MS: u64 = 600_000;
 
-struct House {
+struct Fixture {
     broker: Broker,
-    /// Counts the runs that are in `t.wait`.
+    /// Counts the runs that wait in `t.wait`.
     waiting: Arc<Semaphore>,
-    /// Ends their waiting.
+    /// Ends the waiting of those runs.
     go_on: Arc<Notify>,
-    scratch: Scratch,
+    scratch: TempDir,
 }
 
-impl House {
+impl Fixture {
     async fn new(budget: BudgetLimits) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let (waiting, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
         let (waits, goes_on) = (Arc::clone(&waiting), Arc::clone(&go_on));
         let description = json!({"name": "wait", "inputSchema": {"type": "object"}});
@@ -62,8 +62,8 @@ impl House {
         }
     }
 
-    /// A run that has begun and waits.
-    async fn waits(&self) -> Running {
+    /// Starts a run and returns when it waits in `t.wait`.
+    async fn waits(&self) -> RunHandle {
         let running = self.broker.run(Script::body("return await t.wait({})"));
         self.waiting.acquire().await.unwrap().forget();
         running
@@ -89,7 +89,7 @@ fn one_run(queue_wall_ms_max: u64) -> BudgetLimits {
 
 #[tokio::test]
 async fn a_run_for_which_there_is_no_room_is_refused_and_leaves_no_journal() {
-    let house = House::new(one_run(20)).await;
+    let house = Fixture::new(one_run(20)).await;
     let first = house.waits().await;
     let cancel = Cancel::new();
     let script = Script::body("return 1");
@@ -115,7 +115,7 @@ async fn a_run_for_which_there_is_no_room_is_refused_and_leaves_no_journal() {
 
 #[tokio::test]
 async fn a_run_waits_for_room_and_has_its_whole_time_afterwards() {
-    let house = House::new(one_run(PATIENT_MS)).await;
+    let house = Fixture::new(one_run(PATIENT_MS)).await;
     let first = house.waits().await;
     let limits = Limits {
         run_wall_ms_max: 10_000,
@@ -135,7 +135,7 @@ async fn a_run_waits_for_room_and_has_its_whole_time_afterwards() {
 
 #[tokio::test]
 async fn a_run_that_waits_for_room_can_be_cancelled_alone_and_with_all_others() {
-    let house = House::new(one_run(PATIENT_MS)).await;
+    let house = Fixture::new(one_run(PATIENT_MS)).await;
     let first = house.waits().await;
     let second = house.broker.run(Script::body("return 1"));
     second.cancel_handle().cancel("enough");
@@ -152,7 +152,7 @@ async fn a_run_that_waits_for_room_can_be_cancelled_alone_and_with_all_others() 
 
 #[tokio::test]
 async fn runs_that_all_want_much_memory_come_to_their_end_one_after_the_other() {
-    let house = House::new(BudgetLimits {
+    let house = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(300 * MIB),
         queue_wall_ms_max: PATIENT_MS,
         ..BudgetLimits::default()
@@ -171,7 +171,7 @@ async fn runs_that_all_want_much_memory_come_to_their_end_one_after_the_other() 
 
 #[tokio::test]
 async fn a_run_that_may_not_grow_in_time_is_stopped_as_busy() {
-    let house = House::new(BudgetLimits {
+    let house = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(280 * MIB),
         queue_wall_ms_max: 20,
         ..BudgetLimits::default()
@@ -190,7 +190,7 @@ async fn a_run_that_may_not_grow_in_time_is_stopped_as_busy() {
     assert!(second.error.unwrap().message.contains("`runs-memory`"));
     assert_eq!(second.console[0].text, "begun");
     assert!(second.retry_after_ms.is_some());
-    // Small ones go on.
+    // Small runs still start.
     assert_eq!(house.run("return 1").await.status, Status::Done);
     house.go_on.notify_waiters();
     let first = first.report().await;
@@ -201,7 +201,7 @@ async fn a_run_that_may_not_grow_in_time_is_stopped_as_busy() {
 
 #[tokio::test]
 async fn a_run_alone_has_no_more_memory_than_all_may_have() {
-    let house = House::new(BudgetLimits {
+    let house = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(64 * MIB),
         ..BudgetLimits::default()
     })
@@ -214,7 +214,7 @@ async fn a_run_alone_has_no_more_memory_than_all_may_have() {
 
 #[tokio::test]
 async fn a_short_run_passes_endless_loops() {
-    let house = House::new(BudgetLimits {
+    let house = Fixture::new(BudgetLimits {
         computing_max: Some(1),
         ..BudgetLimits::default()
     })
@@ -238,12 +238,12 @@ async fn a_short_run_passes_endless_loops() {
 #[tokio::test]
 async fn ordinary_runs_and_their_checks_need_no_more_than_what_every_run_has() {
     let limits = BudgetLimits {
-        // One that grew would wait for ever.
+        // A run that wanted more memory would wait until the test fails.
         memory_bytes_max: Some(16 * MIB),
         queue_wall_ms_max: PATIENT_MS,
         ..BudgetLimits::default()
     };
-    let house = House::new(limits).await;
+    let house = Fixture::new(limits).await;
     let holds = house.waits().await;
     let usage = house.broker.budget_usage();
     assert_eq!((usage.runs, usage.memory_bytes), (1, BASE_BYTES));
@@ -257,7 +257,7 @@ async fn ordinary_runs_and_their_checks_need_no_more_than_what_every_run_has() {
 
 #[tokio::test]
 async fn returning_memory_takes_nothing_from_runs_that_go_on() {
-    let house = House::new(BudgetLimits::default()).await;
+    let house = Fixture::new(BudgetLimits::default()).await;
     let script = "const all = 'memory '.repeat(400_000); await t.wait({}); return all.length";
     for _ in 0..2 {
         let running = house.broker.run(Script::body(script));
@@ -266,7 +266,7 @@ async fn returning_memory_takes_nothing_from_runs_that_go_on() {
         house.go_on.notify_waiters();
         let report = running.report().await;
         assert_eq!(value(&report), json!(2_800_000), "{report:?}");
-        // Now nothing goes on, and the next runs find everything as the first one did.
+        // Now no run is active. The next runs must work like the first one.
         house.broker.return_memory().await;
         let report = house
             .run("return [typeof all, Object.keys(globalThis).length > 0]")
@@ -280,10 +280,10 @@ fn value(report: &Report) -> Value {
     value.map_or(Value::Null, |it| serde_json::from_str(it.get()).unwrap())
 }
 
-/// Of 10 MB nothing is read.
+/// A script of 10 MB is not read at all.
 #[tokio::test]
 async fn a_script_that_is_too_long_is_not_looked_at() {
-    let house = House::new(BudgetLimits::default()).await;
+    let house = Fixture::new(BudgetLimits::default()).await;
     let long = "a;".repeat(5_000_000);
     let before = house.broker.budget_usage();
     let uses = house

@@ -1,14 +1,13 @@
-//! Why a broker did not come to be.
+//! The errors of building a broker.
 
 use airlock_core::catalog::OWN_SERVER;
 use airlock_core::grant::Scope;
 use airlock_core::id::{BadName, GrantId};
 use airlock_core::limits::BadLimit;
-use airlock_core::policy::Finding;
+use airlock_core::policy::{Finding, InvalidPolicies};
 use airlock_core::problem::Problem;
-use airlock_core::shared::NoUse;
+use airlock_core::shared_state::GrantUnavailable;
 
-use super::policies;
 use crate::sandbox::SandboxError;
 use crate::shared_file::SharedError;
 
@@ -20,10 +19,10 @@ pub enum BuildError {
     Name(#[from] BadName),
     #[error(transparent)]
     Limit(#[from] BadLimit),
-    #[error("the server name `{0}` is used twice")]
+    #[error("duplicate server name `{0}`")]
     NameTwice(String),
     #[error(
-        "no server can be called `{}`: scripts find airlock's own tools there",
+        "invalid server name `{}`: it is reserved for airlock's own tools",
         OWN_SERVER
     )]
     NameReserved,
@@ -41,20 +40,23 @@ pub enum BuildError {
     Embeddings(Problem),
     #[error(transparent)]
     Shared(#[from] SharedError),
-    #[error("the grant `{grant}` is for a {scope}, and this broker has none")]
+    #[error("the grant `{grant}` is for a {scope}, but this broker has no {scope}")]
     NoScope { grant: GrantId, scope: Scope },
-    #[error("the grant `{grant}` cannot be kept: {cause}")]
-    Unkept { grant: GrantId, cause: NoUse },
-    #[error("a broker is built inside a tokio runtime")]
+    #[error("the grant `{grant}` cannot be stored: {cause}")]
+    Unkept {
+        grant: GrantId,
+        cause: GrantUnavailable,
+    },
+    #[error("a broker must be built inside a tokio runtime")]
     NoRuntime,
     #[error("building was interrupted")]
     Interrupted,
-    #[error("{}", policies::summary(.0))]
-    Policies(Vec<Finding>),
+    #[error("{}", summary(.0.findings()))]
+    Policies(InvalidPolicies),
 }
 
 impl BuildError {
-    /// For a broker that goes on without what is wrong.
+    /// Converts the error to a problem, for a broker that continues without the faulty part.
     pub(super) fn into_problem(self) -> Problem {
         match self {
             Self::Server(problem)
@@ -63,10 +65,22 @@ impl BuildError {
             | Self::Lock(problem) => problem,
             other => Problem::new(
                 "policy-invalid",
-                "the tools that servers list now are not offered",
+                "the tools that servers list now cannot be offered",
                 other.to_string(),
-                "`airlock policy check` lists everything that is wrong with the policies",
+                "run `airlock policy check` to list all errors in the policies",
             ),
         }
+    }
+}
+
+/// Returns the first finding, and how many findings there are.
+fn summary(findings: &[Finding]) -> String {
+    let first = findings
+        .first()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    match findings.len() {
+        0 | 1 => first,
+        many => format!("{first} (and {} more)", many - 1),
     }
 }

@@ -1,4 +1,5 @@
-//! How a broker comes to be: connect, list, compile, load, once.
+//! Builds a broker: connects to servers, lists their tools, compiles rules and loads the sandbox,
+//! once.
 
 mod own_tools;
 
@@ -11,57 +12,61 @@ use airlock_core::catalog::OWN_SERVER;
 use airlock_core::flow::FlowSpec;
 use airlock_core::grant::Grant;
 use airlock_core::id::{ServerName, ToolId};
+use airlock_core::level::Level;
 use airlock_core::limits::Limits;
-use airlock_core::rules::{BadPattern, Level, Pattern, Rule};
+use airlock_core::rules::PatternRule;
 use airlock_core::run::{Fsync, GuestIdentity};
-use airlock_core::shared::SessionName;
+use airlock_core::shared_state::SessionName;
+use airlock_core::tool_pattern::{BadToolPattern, ToolPattern};
 use codegen::lock::Lock;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::checks::AllChecks;
-use super::engine::Engine;
-use super::offered::Offered;
-use super::own::Own;
-use super::roster::{Change, Roster};
+use super::engine_load::EngineLoad;
+use super::registry::{OpenedToolFiles, ToolRegistry};
+use super::run_sharing::RunSharing;
+use super::server_registry::{ServerChange, ServerRegistry};
+use super::server_tools::ServerTools;
 use super::servers::Servers;
-use super::shares::Shares;
-use super::shelf::{Opened, Shelf};
-use super::sources::Sources;
-use super::{Broker, BuildError, InProcessTool, Inner, own};
+use super::sources::ToolSources;
+use super::tool_checks::CheckRegistry;
+use super::tool_discovery::OwnTools;
+use super::{Broker, BuildError, InProcessTool, Inner, tool_discovery};
 use crate::approver::Approver;
 use crate::budget::{Budget, BudgetLimits};
-use crate::carrier::{Abilities, Carrier, Declared};
+use crate::client_bridge::{ClientBridge, ClientCapabilities, DeclaredCapabilities};
 use crate::clock::Clock;
 use crate::config::{
-    Config, FlowConfig, PolicyConfig, Secrets, Server, Trust, TscChoice, UnknownKeys,
+    Config, FlowConfig, PolicyConfig, ServerConfig, TelemetryConfig, ToolTrust, TscChoice,
+    UnknownKeys,
 };
 use crate::era_file;
 use crate::extract::{self, Extractor};
 use crate::journal_file::StateDir;
-use crate::listing_file::Listings;
+use crate::listing_file::ListingStore;
 use crate::lock_file::LockFile;
-use crate::program::Program;
-use crate::resolve::Resolver;
+use crate::program::ExternalProgram;
+use crate::resolve::PathResolver;
 use crate::sandbox::JsEngine;
+use crate::secrets::Secrets;
 use crate::shared_file::SharedFile;
-use crate::telemetry::{Telemetry, TelemetryConfig};
+use crate::telemetry::Telemetry;
 use crate::tool_files::ToolFiles;
 use crate::tsc::Compiler;
-use crate::upstream::{Caps, ServerSpec, Surroundings, Upstream};
+use crate::upstream::{MessageLimits, ServerSpec, Upstream, UpstreamSettings};
 
-/// Collects what a broker is made of. Without rules nothing is allowed, and
-/// without an approver nothing is asked.
+/// Collects the parts of a broker. Without rules every call is denied, and without an approver no
+/// question is asked.
 #[derive(Default)]
 pub struct Builder {
-    servers: Vec<Server>,
+    servers: Vec<ServerConfig>,
     in_process: Vec<InProcessTool>,
-    rules: Vec<Rule>,
+    rules: Vec<PatternRule>,
     policies: PolicyConfig,
     flow: FlowConfig,
     approver: Option<Arc<dyn Approver>>,
-    carrier: Option<Arc<dyn Carrier>>,
-    declared: Option<Declared>,
+    client_bridge: Option<Arc<dyn ClientBridge>>,
+    declared: Option<DeclaredCapabilities>,
     limits: Limits,
     budget: BudgetLimits,
     state_dir: Option<PathBuf>,
@@ -77,7 +82,7 @@ pub struct Builder {
     servers_required: bool,
     servers_join_later: bool,
     engine_later: bool,
-    own: Own,
+    own: OwnTools,
     extractor: Option<Arc<dyn Extractor>>,
     embeddings: Option<PathBuf>,
     session: Option<SessionName>,
@@ -97,7 +102,7 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// Everything that flags, files and the environment say.
+    /// Applies the configuration from flags, files and the environment.
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.servers.extend(config.servers);
@@ -118,28 +123,30 @@ impl Builder {
         self.base_env = config.base_env;
         self.telemetry = config.telemetry;
         if let Some(command) = config.extract {
-            let program = Program {
+            let program = ExternalProgram {
                 program: command.program,
                 args: command.args,
                 env: self.base_env.clone(),
             };
-            let wall = Duration::from_millis(command.wall_ms);
+            let deadline = Duration::from_millis(command.wall_ms);
             let bytes_max = self.limits.result_bytes_max;
-            self.extractor = Some(Arc::new(extract::Command::new(program, wall, bytes_max)));
+            self.extractor = Some(Arc::new(extract::ExtractorCommand::new(
+                program, deadline, bytes_max,
+            )));
         }
         self
     }
 
     #[must_use]
     pub fn server(mut self, spec: ServerSpec) -> Self {
-        self.servers.push(Server::new(spec));
+        self.servers.push(ServerConfig::new(spec));
         self
     }
 
-    /// Servers, each with what is known of it besides where it is: whom to trust, and whether it
-    /// is connected to only when it is needed.
+    /// Adds servers. Each configuration also defines how far the server is trusted and whether
+    /// airlock connects to it only on demand.
     #[must_use]
-    pub fn servers(mut self, servers: impl IntoIterator<Item = Server>) -> Self {
+    pub fn servers(mut self, servers: impl IntoIterator<Item = ServerConfig>) -> Self {
         self.servers.extend(servers);
         self
     }
@@ -151,33 +158,33 @@ impl Builder {
     }
 
     #[must_use]
-    pub fn rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+    pub fn rules(mut self, rules: impl IntoIterator<Item = PatternRule>) -> Self {
         self.rules.extend(rules);
         self
     }
 
-    pub fn allow(self, pattern: &str) -> Result<Self, BadPattern> {
+    pub fn allow(self, pattern: &str) -> Result<Self, BadToolPattern> {
         self.rule(Level::Allow, pattern)
     }
 
-    pub fn ask(self, pattern: &str) -> Result<Self, BadPattern> {
+    pub fn ask(self, pattern: &str) -> Result<Self, BadToolPattern> {
         self.rule(Level::AskRun, pattern)
     }
 
-    pub fn deny(self, pattern: &str) -> Result<Self, BadPattern> {
+    pub fn deny(self, pattern: &str) -> Result<Self, BadToolPattern> {
         self.rule(Level::Deny, pattern)
     }
 
-    fn rule(self, level: Level, pattern: &str) -> Result<Self, BadPattern> {
-        let pattern = Pattern::parse(pattern)?;
-        Ok(self.rules([Rule {
+    fn rule(self, level: Level, pattern: &str) -> Result<Self, BadToolPattern> {
+        let pattern = ToolPattern::parse(pattern)?;
+        Ok(self.rules([PatternRule {
             level,
             pattern,
             origin: Some("the host".into()),
         }]))
     }
 
-    /// What servers and tools read and write, where files lie, and which destinations are known.
+    /// Sets the labels of servers and tools, the roots of file paths, and the known destinations.
     #[must_use]
     pub fn flow(mut self, flow: FlowConfig) -> Self {
         self.flow = flow;
@@ -190,18 +197,18 @@ impl Builder {
         self
     }
 
-    /// Who carries what servers ask of the host: forms, addresses, texts of its model. Without
-    /// one, servers are told that nothing can be asked.
+    /// Sets the bridge that passes requests of servers on to the host: forms, addresses to open and
+    /// sampling. Without a bridge, servers get the error that the host cannot be asked.
     #[must_use]
-    pub fn carrier(mut self, carrier: impl Carrier + 'static) -> Self {
-        self.carrier = Some(Arc::new(carrier));
+    pub fn client_bridge(mut self, client_bridge: impl ClientBridge + 'static) -> Self {
+        self.client_bridge = Some(Arc::new(client_bridge));
         self
     }
 
-    /// What servers of the older era are told that can be asked, when that is known later than
-    /// now. They are not connected to before.
+    /// Sets the capabilities that are declared to servers of the older era, if they become known
+    /// only after the broker is built. Those servers are not connected before.
     #[must_use]
-    pub fn declared(mut self, declared: Declared) -> Self {
+    pub fn declared(mut self, declared: DeclaredCapabilities) -> Self {
         self.declared = Some(declared);
         self
     }
@@ -212,30 +219,31 @@ impl Builder {
         self
     }
 
-    /// What all runs of the broker may take together.
+    /// Sets the budget that all runs of the broker share.
     #[must_use]
     pub fn budget(mut self, budget: BudgetLimits) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Where journals are kept.
+    /// Sets the folder in which journals are kept.
     #[must_use]
     pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(path.into());
         self
     }
 
-    /// The folder of tool files, which add to what servers say of their tools. It is looked at
-    /// again before each run.
+    /// Sets the folder of tool files, which complete the tool descriptions of servers. The folder
+    /// is checked for changes before each run.
     #[must_use]
     pub fn descriptions(mut self, folder: impl Into<PathBuf>) -> Self {
         self.descriptions = Some(ToolFiles::new(folder.into()));
         self
     }
 
-    /// The lock file. What a server says of its tools must be what was accepted there, or calls
-    /// are refused as `description-changed`. Tools of this process are not looked up.
+    /// Sets the lock file. If a server's tool descriptions differ from those that were accepted
+    /// there, calls are refused as `description-changed`. In-process tools are not compared with
+    /// it.
     #[must_use]
     pub fn lock(mut self, path: impl Into<PathBuf>) -> Self {
         self.lock = Some(LockFile::new(path.into()));
@@ -248,87 +256,90 @@ impl Builder {
         self
     }
 
-    /// What becomes of a call with keys that its tool neither names nor forbids.
+    /// Sets how a call is handled whose arguments contain keys that the tool's schema neither names
+    /// nor forbids.
     #[must_use]
     pub fn unknown_keys(mut self, unknown_keys: UnknownKeys) -> Self {
         self.unknown_keys = unknown_keys;
         self
     }
 
-    /// Which engine runs the scripts: Boa, unless it is said otherwise.
+    /// Sets the engine that runs the scripts. The default is Boa.
     #[must_use]
     pub fn engine(mut self, engine: JsEngine) -> Self {
         self.engine = engine;
         self
     }
 
-    /// The TypeScript compiler that is asked about scripts before they run; none by default.
-    /// What it says are warnings.
+    /// Sets the TypeScript compiler that checks scripts before they run. By default there is none.
+    /// Its findings are warnings.
     #[must_use]
     pub fn tsc(mut self, choice: TscChoice) -> Self {
         self.tsc = choice;
         self
     }
 
-    /// Values that are struck out of results, errors and journals.
+    /// Sets the values that are masked in results, errors and journals.
     #[must_use]
     pub fn secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// Runs then share what this session has: its labels, its disclosures and its grants.
+    /// Makes all runs part of a session: they share its labels, its disclosures and its grants.
     #[must_use]
     pub fn session(mut self, name: SessionName) -> Self {
         self.session = Some(name);
         self
     }
 
-    /// Runs then share the grants of this folder.
+    /// Makes all runs share the grants of a project folder.
     #[must_use]
     pub fn project(mut self, folder: impl Into<PathBuf>) -> Self {
         self.project = Some(folder.into());
         self
     }
 
-    /// Grants that were given before, such as those in a file. Each counts only where the
-    /// digests that it is bound to fit.
+    /// Adds grants that were given earlier, for example those in a file. A grant counts only if all
+    /// digests to which it is bound match.
     #[must_use]
     pub fn grants(mut self, grants: impl IntoIterator<Item = Grant>) -> Self {
         self.grants.extend(grants);
         self
     }
 
-    /// Rules in Cedar, and the groups that they may name.
+    /// Sets the Cedar rules, and the tool groups that the rules may use.
     #[must_use]
     pub fn policies(mut self, policies: PolicyConfig) -> Self {
         self.policies = policies;
         self
     }
 
-    /// Where traces and metrics of runs go.
+    /// Sets where traces and metrics of runs are sent.
     #[must_use]
     pub fn telemetry(mut self, telemetry: TelemetryConfig) -> Self {
         self.telemetry = Some(telemetry);
         self
     }
 
-    /// A server that cannot be reached is then an error and not a problem among others.
+    /// Makes a server that cannot be reached an error of [`Builder::build`] instead of an entry in
+    /// [`Broker::problems`].
     #[must_use]
     pub fn servers_required(mut self, required: bool) -> Self {
         self.servers_required = required;
         self
     }
 
-    /// The broker is then there at once, with the tools that servers listed when they were last
-    /// seen. Each server joins when it is there, or when it is needed; [`Broker::changes`] tells.
+    /// Builds the broker without waiting for servers. The broker starts with the tools that servers
+    /// listed when they were last connected. Each server joins once it is connected or needed, and
+    /// [`Broker::changes`] reports that.
     #[must_use]
     pub fn servers_join_later(mut self, later: bool) -> Self {
         self.servers_join_later = later;
         self
     }
 
-    /// The broker is then there before scripts can run: see [`Broker::engine_loaded`].
+    /// Builds the broker before the engine is loaded: see [`Broker::engine_loaded`].
     #[must_use]
     pub(crate) fn engine_later(mut self, later: bool) -> Self {
         self.engine_later = later;
@@ -342,19 +353,22 @@ impl Builder {
         self.check_names()?;
         let lock = self.lock.as_ref().map(LockFile::read_existing).transpose();
         let lock = lock.map_err(BuildError::Lock)?;
-        let opened = Opened::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
+        let opened =
+            OpenedToolFiles::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
         let shares = self.shares(state.path())?;
-        let caps = Caps {
+        let message_limits = MessageLimits {
             result_bytes_max: self.limits.result_bytes_max as usize,
-            ..Caps::default()
+            ..MessageLimits::default()
         };
-        let surroundings = Surroundings {
+        let surroundings = UpstreamSettings {
             base_env: self.base_env.clone(),
-            caps,
+            message_limits,
             eras: era_file::memory(state.path()),
             abilities: self.declared.clone().unwrap_or_else(|| {
-                let carrier = self.carrier.as_deref();
-                let abilities: Abilities = carrier.map(Carrier::abilities).unwrap_or_default();
+                let client_bridge = self.client_bridge.as_deref();
+                let abilities: ClientCapabilities = client_bridge
+                    .map(ClientBridge::abilities)
+                    .unwrap_or_default();
                 abilities.from_now_on()
             }),
         };
@@ -362,20 +376,20 @@ impl Builder {
         let budget = Budget::new(&self.budget, self.limits.guest_memory_bytes_max);
         let run_bytes = &mut self.limits.guest_memory_bytes_max;
         *run_bytes = budget.run_bytes_max().min(*run_bytes);
-        let engine = Engine::of(self.engine, self.engine_later);
+        let engine = EngineLoad::new(self.engine, self.engine_later);
         let embeddings = own_tools::read_embeddings(self.embeddings.take()).await?;
         let specs = self.servers.iter().map(|it| it.spec.clone()).collect();
         let upstream = Upstream::new(specs, &surroundings);
-        let roster = self.roster(lock, state.path(), &upstream).await?;
+        let server_registry = self.server_registry(lock, state.path(), &upstream).await?;
         let sources = self.sources();
         let has_policies = !self.policies.is_empty();
-        let checks = AllChecks::new(self.unknown_keys);
-        let shelf = Shelf::new(sources, roster, opened, checks)?;
+        let checks = CheckRegistry::new(self.unknown_keys);
+        let registry = ToolRegistry::new(sources, server_registry, opened, checks)?;
         let sandbox = engine.sandbox().await?;
-        let resolver = Resolver::new(&self.flow.roots, &self.servers);
+        let resolver = PathResolver::new(&self.flow.roots, &self.servers);
         let idle = self.servers.iter();
         let idle = idle.map(|it| (it.spec.name.clone(), it.idle));
-        let servers = Servers::new(upstream, shelf, idle, runtime.clone());
+        let servers = Servers::new(upstream, registry, idle, runtime.clone());
         if self.servers_join_later {
             servers.start();
         }
@@ -393,9 +407,9 @@ impl Builder {
             servers,
             in_process: index(self.in_process),
             approver: self.approver,
-            carrier: self.carrier,
+            client_bridge: self.client_bridge,
             resolver,
-            sayings: Arc::new(self.flow.sayings.clone()),
+            label_config: Arc::new(self.flow.label_config.clone()),
             flow: (has_policies || !self.flow.is_empty()).then(|| FlowSpec {
                 input_labels: self.flow.input_labels,
                 known: Arc::new(self.flow.known),
@@ -409,34 +423,36 @@ impl Builder {
             shares,
             state,
             runtime,
-            going: super::going::Going::default(),
+            active_runs: super::active_runs::ActiveRuns::default(),
         })))
     }
 
-    /// What is known of the servers at the start: what they say now, or what they said before.
-    async fn roster(
+    /// Returns the initial state of the servers, with the tools that they list now or listed
+    /// earlier.
+    async fn server_registry(
         &self,
         lock: Option<Lock>,
         state_dir: &Path,
         upstream: &Upstream,
-    ) -> Result<Roster, BuildError> {
-        let listings = Listings::new(state_dir);
-        let mut roster = Roster::new(self.servers.clone(), lock, self.secrets.clone(), listings);
+    ) -> Result<ServerRegistry, BuildError> {
+        let listings = ListingStore::new(state_dir);
+        let mut server_registry =
+            ServerRegistry::new(self.servers.clone(), lock, self.secrets.clone(), listings);
         if self.servers_join_later {
-            roster.recall();
-            return Ok(roster);
+            server_registry.recall();
+            return Ok(server_registry);
         }
         let listing = self.servers.iter().map(|it| upstream.list(&it.spec.name));
         for listed in join_all(listing).await.into_iter().flatten() {
-            roster.apply(Change::Listed(Box::new(listed)));
+            server_registry.apply(ServerChange::Listed(Box::new(listed)));
         }
-        match roster.first_unavailable() {
+        match server_registry.first_unavailable() {
             Some(problem) if self.servers_required => Err(BuildError::Server(problem.clone())),
-            _ => Ok(roster),
+            _ => Ok(server_registry),
         }
     }
 
-    fn sources(&self) -> Sources {
+    fn sources(&self) -> ToolSources {
         let mut by_server: Vec<(String, Vec<Value>)> = Vec::new();
         for tool in &self.in_process {
             let description = tool.description.clone();
@@ -445,28 +461,29 @@ impl Builder {
                 None => by_server.push((tool.server.clone(), vec![description])),
             }
         }
-        let offered = |(server, tools)| Offered {
-            trust: Trust::own(),
-            ..Offered::of(server, tools)
+        let offered = |(server, tools)| ServerTools {
+            trust: ToolTrust::own(),
+            ..ServerTools::new(server, tools)
         };
-        let mut own: Vec<Offered> = by_server.into_iter().map(offered).collect();
+        let mut own: Vec<ServerTools> = by_server.into_iter().map(offered).collect();
         if self.own.is_any() {
-            own.push(own::offered(self.own));
+            own.push(tool_discovery::offered(self.own));
         }
-        Sources {
+        ToolSources {
             own,
-            sayings: Arc::new(self.flow.sayings.clone()),
+            label_config: Arc::new(self.flow.label_config.clone()),
             policies: self.policies.clone(),
             rules: self.rules.clone(),
             approver_is_there: self.approver.is_some(),
         }
     }
 
-    /// What is kept for more than one run, read once so that what is wrong with it shows now.
-    fn shares(&self, state_dir: &Path) -> Result<Shares, BuildError> {
+    /// Returns the state that outlives a run. The state is read once here, so that its errors are
+    /// reported at the start.
+    fn shares(&self, state_dir: &Path) -> Result<RunSharing, BuildError> {
         let session = self.session.as_ref();
         let project = self.project.as_deref();
-        let shares = Shares::new(
+        let shares = RunSharing::new(
             session.map(|name| SharedFile::session(state_dir, name)),
             project.map(|folder| SharedFile::project(state_dir, folder)),
         );

@@ -1,23 +1,23 @@
-//! Ending a run from outside, also while its script computes.
+//! Cancels a run from outside, also while its script computes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::sandbox::StopHandle;
+use crate::stop_handle::StopHandle;
 
-/// Cancels one run. Cheap to clone; cancelling twice is cancelling once.
+/// Cancels one run. Cheap to clone; a second cancellation has no effect.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
-    /// Reaches a guest that computes.
+    /// Stops a guest that computes.
     stop: StopHandle,
-    /// Reaches a run that waits.
-    wanted: Arc<Mutex<Wanted>>,
-    /// Held while a run polls what lives on the runtime.
+    /// Wakes a run that waits.
+    wanted: Arc<Mutex<CancelState>>,
+    /// Held while a run polls timers and servers, which live on the runtime.
     listening: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Wanted {
+struct CancelState {
     why: Option<String>,
     waker: Option<std::task::Waker>,
 }
@@ -33,7 +33,8 @@ impl Cancel {
         wanted.why.is_some()
     }
 
-    /// The guest is stopped, servers are told about calls in flight, and the report is made.
+    /// Cancels the run: stops the guest, cancels calls in flight at their servers, and produces the
+    /// report.
     pub fn cancel(&self, why: &str) {
         self.stop.stop();
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,14 +44,15 @@ impl Cancel {
         }
     }
 
-    /// Cancels, and returns only when the run polls nothing any more that lives on the runtime.
-    pub(super) fn cancel_and_hush(&self, why: &str) {
+    /// Cancels, and returns only when the run no longer polls timers or servers, which live on the
+    /// runtime.
+    pub(super) fn cancel_and_wait(&self, why: &str) {
         self.cancel(why);
         drop(self.listening());
     }
 
-    /// Whoever holds this and then finds nothing cancelled may poll timers and servers: the
-    /// runtime that they live on stays until it is let go.
+    /// Returns a lock. If the run is not cancelled, the holder may poll timers and servers: their
+    /// runtime stays alive until the lock is released.
     pub(crate) fn listening(&self) -> MutexGuard<'_, ()> {
         self.listening
             .lock()
@@ -61,7 +63,8 @@ impl Cancel {
         &self.stop
     }
 
-    /// What comes of `future`, unless somebody cancels first: nothing of it is polled after that.
+    /// Returns the output of `future`, or `None` if the run is cancelled first. After a
+    /// cancellation `future` is not polled again.
     pub(crate) async fn or<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|cx| {
@@ -74,12 +77,12 @@ impl Cancel {
         .await
     }
 
-    /// Waits until somebody cancels, and says why.
+    /// Waits for a cancellation and returns its reason.
     pub async fn cancelled(&self) -> String {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// Why the run is to end, when it is. One task polls at a time.
+    /// Returns the reason of a cancellation once there is one. Only one task may poll at a time.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<String> {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(why) = &wanted.why {

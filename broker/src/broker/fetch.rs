@@ -1,79 +1,81 @@
-//! What servers have besides tools, for hosts that are offered it. No run is about
-//! it: nothing of it is decided by rules, and nothing stands in a journal. What it
-//! reads counts as read where anything is watched.
+//! Fetches prompts and resources of servers for hosts to which airlock offers them. This happens
+//! outside of runs, so no rule applies and no journal records it. If data flow is tracked, the
+//! fetched data counts as read by the session.
 
-use airlock_core::flow::Labels;
 use airlock_core::id::{ServerName, ToolId, ToolName};
+use airlock_core::labels::Labels;
 
 use tokio::sync::broadcast;
 
 use super::Broker;
-use crate::config::Secrets;
-use crate::upstream::fetch::{Fetch, Fetched, Unfetched};
-use crate::upstream::news::News;
-use crate::upstream::wall::Wall;
-use crate::upstream::watching::Watched;
+use crate::deadline::Deadline;
+use crate::secrets::Secrets;
+use crate::upstream::fetch::{Fetch, FetchError, FetchResponse};
+use crate::upstream::notifications::ServerNotification;
+use crate::upstream::subscriptions::ResourceSubscription;
 
 impl Broker {
-    /// Asks a server, which is connected to first when it is not.
+    /// Fetches from a server, which is connected first if necessary.
     pub(crate) async fn fetch(
         &self,
         server: &ServerName,
         fetch: Fetch,
-        wall: &Wall,
-    ) -> Result<Fetched, Unfetched> {
-        let fetched = self.0.servers.fetch(server, fetch, wall).await;
-        let mut fetched = fetched.map_err(|it| self.struck(it))?;
-        // Whoever shows it keeps no member whose name is not the protocol's.
-        self.0.secrets.strike_value(&mut fetched.value);
+        deadline: &Deadline,
+    ) -> Result<FetchResponse, FetchError> {
+        let fetched = self.0.servers.fetch(server, fetch, deadline).await;
+        let mut fetched = fetched.map_err(|it| self.redacted(it))?;
+        // Member names are not masked here, because the code that shows the value drops every
+        // member that the protocol does not define.
+        self.0.secrets.redact_value(&mut fetched.value);
         Ok(fetched)
     }
 
-    /// Has a server tell when one of its resources changes, until what comes back is dropped.
+    /// Subscribes to changes of one resource of a server, until the result is dropped.
     pub(crate) async fn watch(
         &self,
         server: &ServerName,
         uri: &str,
-        wall: &Wall,
-    ) -> Result<Watched, Unfetched> {
-        let watched = self.0.servers.watch(server, uri, wall).await;
-        watched.map_err(|it| self.struck(it))
+        deadline: &Deadline,
+    ) -> Result<ResourceSubscription, FetchError> {
+        let watched = self.0.servers.watch(server, uri, deadline).await;
+        watched.map_err(|it| self.redacted(it))
     }
 
-    /// What servers tell of besides their tools, from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<(ServerName, News)> {
+    /// Returns a receiver of all later notifications of servers that do not concern tools.
+    pub(crate) fn news(&self) -> broadcast::Receiver<(ServerName, ServerNotification)> {
         self.0.servers.upstream().news()
     }
 
-    /// A server is to say when its prompts or resources are others.
+    /// Asks a server for notifications when its list of prompts or resources changes.
     pub(crate) fn want_lists(&self, server: &str) {
-        self.0
-            .servers
-            .upstream()
-            .want_lists(&ServerName(server.into()));
+        let upstream = self.0.servers.upstream();
+        if let Some(server) = upstream.server(&ServerName(server.into())) {
+            server.want_lists();
+        }
     }
 
     pub(crate) fn secrets(&self) -> Secrets {
         self.0.secrets.clone()
     }
 
-    fn struck(&self, mut unfetched: Unfetched) -> Unfetched {
+    fn redacted(&self, mut unfetched: FetchError) -> FetchError {
         match &mut unfetched {
-            Unfetched::Refused { message: text, .. }
-            | Unfetched::Failed(text)
-            | Unfetched::Ended(text) => self.0.secrets.strike_text(text),
+            FetchError::Refused { message: text, .. }
+            | FetchError::Failed(text)
+            | FetchError::Ended(text) => self.0.secrets.redact_text(text),
         }
         unfetched
     }
 
-    /// What a session carries that has heard something of a server: what is said of the
-    /// server itself, and the worst where nothing is said.
+    /// Returns the labels that a session gets by reading something from this server outside of tool
+    /// calls. They are the labels of the server itself, or the worst labels if none are configured.
+    /// Returns `None` if data flow is not tracked.
     pub(crate) fn labels_of(&self, server: &ServerName) -> Option<Labels> {
         self.0.flow.as_ref()?;
         let nothing_of_its = ToolId {
             server: server.clone(),
             tool: ToolName("".into()),
         };
-        Some(self.0.sayings.labelling(&nothing_of_its).reads)
+        Some(self.0.label_config.labelling(&nothing_of_its).reads)
     }
 }

@@ -1,27 +1,27 @@
-//! Whole runs with grants: counted under load and across brokers, shared by a
-//! session, and none where anything that they are bound to is another.
+//! Tests of whole runs with grants: uses are counted under load and across brokers, a session
+//! shares its grants, and a grant becomes void when its script or its tool's description changes.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use airlock_core::decide::{Answer, Question};
-use airlock_core::flow::Labels;
 use airlock_core::grant::{Grant, Scope, Terms};
 use airlock_core::id::GrantId;
 use airlock_core::journal::{self, Body};
+use airlock_core::labels::Labels;
 use airlock_core::report::Status;
-use airlock_core::shared::SessionName;
+use airlock_core::shared_state::SessionName;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 
 const FIFTY: &str = "const all = [...Array(50).keys()].map((n) => t.write({ to: 'ops', n }));
     const settled = await Promise.allSettled(all);
     return settled.filter((it) => it.status === 'fulfilled').length";
 
-/// A tool that counts how often it was reached, described so.
+/// Returns a tool with this description that counts its calls.
 fn write(reached: &Arc<AtomicU32>, description: &str) -> InProcessTool {
     let reached = Arc::clone(reached);
     let description =
@@ -36,7 +36,7 @@ fn session() -> SessionName {
     SessionName::parse("work").unwrap()
 }
 
-fn builder(scratch: &Scratch, reached: &Arc<AtomicU32>) -> Builder {
+fn builder(scratch: &TempDir, reached: &Arc<AtomicU32>) -> Builder {
     let builder = Broker::builder().state_dir(scratch.path());
     let limits = Limits {
         calls_in_flight_max: 64,
@@ -53,7 +53,8 @@ async fn run(builder: Builder, script: &str) -> (Broker, Report) {
     (broker, report)
 }
 
-/// Somebody who says yes, so many times in this scope, to the first question, and then goes away.
+/// Returns an approver that grants the first question in this scope with `uses` uses, and answers
+/// no other question.
 fn once(uses: u32, scope: Scope) -> impl Approver {
     let asked = AtomicU32::new(0);
     move |_: Question| {
@@ -77,9 +78,9 @@ fn value(report: &Report) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_calls_at_once_exactly_as_many_leave_as_the_grant_has_uses() {
+async fn fifty_concurrent_calls_use_grant_exactly_n_times() {
     for scope in [Scope::Run, Scope::Session, Scope::Project] {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let reached = Arc::default();
         let builder = builder(&scratch, &reached)
             .session(session())
@@ -92,8 +93,8 @@ async fn of_fifty_calls_at_once_exactly_as_many_leave_as_the_grant_has_uses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_session_was_granted_is_counted_over_all_its_runs_and_in_no_other() {
-    let scratch = Scratch::new();
+async fn session_grant_counts_over_its_runs_only() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let first = builder(&scratch, &reached)
         .session(session())
@@ -109,8 +110,8 @@ async fn what_a_session_was_granted_is_counted_over_all_its_runs_and_in_no_other
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_script_description_or_rule_makes_it_none_and_the_journal_says_so() {
-    let scratch = Scratch::new();
+async fn changed_script_description_or_rule_voids_grant_in_journal() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let script = "return (await t.write({ n: 1 })).n";
     let given = builder(&scratch, &reached)
@@ -134,7 +135,7 @@ async fn another_script_description_or_rule_makes_it_none_and_the_journal_says_s
         (same(), longer.as_str(), "another script"),
         (ruled, script, "rules"),
         (described, script, "description"),
-        // The changed description has ended it where it is kept.
+        // The run with the changed description ended the stored grant.
         (same(), script, ""),
     ] {
         let (broker, report) = run(builder, script).await;
@@ -152,8 +153,8 @@ async fn another_script_description_or_rule_makes_it_none_and_the_journal_says_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_grant_for_one_run_is_none_in_the_next_one() {
-    let scratch = Scratch::new();
+async fn run_grant_does_not_apply_to_next_run() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let script = "return (await t.write({ n: 1 })).n";
     let broker = builder(&scratch, &reached).approver(once(9, Scope::Run));
@@ -165,8 +166,8 @@ async fn a_grant_for_one_run_is_none_in_the_next_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_answered_names_the_grant_that_would_have_been_enough() {
-    let scratch = Scratch::new();
+async fn unanswered_question_names_sufficient_grant() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let (_, report) = run(builder(&scratch, &reached), FIFTY).await;
     assert_eq!(value(&report), json!(0));
@@ -186,8 +187,8 @@ async fn what_nobody_answered_names_the_grant_that_would_have_been_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_was_tampered_with_runs_nothing() {
-    let scratch = Scratch::new();
+async fn tampered_session_state_refuses_to_run() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let broker = builder(&scratch, &reached).session(session());
     let broker = broker.allow("t.*").unwrap().build().await.unwrap();
@@ -206,8 +207,8 @@ async fn a_session_that_was_tampered_with_runs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_carries_what_its_runs_have_read() {
-    let scratch = Scratch::new();
+async fn session_carries_labels_of_its_runs() {
+    let scratch = TempDir::new();
     let reached = Arc::default();
     let build = || {
         builder(&scratch, &reached)
@@ -225,6 +226,6 @@ async fn a_session_carries_what_its_runs_have_read() {
     assert_eq!(
         labels(&report),
         Labels::worst(),
-        "the second run left it behind"
+        "the second run added the labels"
     );
 }

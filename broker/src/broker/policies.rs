@@ -1,22 +1,21 @@
-//! The policies of a broker: its tools as a vocabulary, and the rules held
-//! against it.
+//! The policies of a broker: builds the vocabulary from its tools, and checks the rules against it.
 
 use std::collections::{BTreeSet, HashMap};
 
 use airlock_core::catalog::Effects;
 use airlock_core::id::{ServerName, ToolId, ToolName};
-use airlock_core::policy::{Finding, Policies, Vocabulary};
+use airlock_core::policy::{Policies, Vocabulary};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
 
 use super::BuildError;
-use super::tools::{self, Tools};
-use crate::config::{Config, PolicyConfig, Server};
+use super::tools::{self, ToolSet};
+use crate::config::{Config, PolicyConfig, ServerConfig};
 
-/// None where no folder is named. `unseen`: servers whose tools nobody knows yet.
+/// Returns `None` if no folder is configured. `unseen` names servers whose tools are not known yet.
 pub(super) fn load<'a>(
     config: &PolicyConfig,
-    tools: &'a Tools,
+    tools: &'a ToolSet,
     unseen: impl Iterator<Item = &'a str>,
 ) -> Result<Option<Policies>, BuildError> {
     let by_name = |it: &Description| (it.server.clone(), it.name.clone());
@@ -29,14 +28,14 @@ pub(super) fn load<'a>(
     held_against(config, known, unseen)
 }
 
-/// The same for descriptions out of a file, of servers that nobody connects to.
+/// Returns the policies for descriptions from a file. Their servers are not connected.
 pub(crate) fn policies_of(
     config: &Config,
     descriptions: &[Description],
 ) -> Result<Option<Policies>, BuildError> {
     let known = descriptions.iter().filter_map(|description| {
         let server = ServerName::parse(&description.server).ok()?;
-        let of_server = |it: &&Server| it.spec.name == server;
+        let of_server = |it: &&ServerConfig| it.spec.name == server;
         let trust = config.servers.iter().find(of_server);
         let trust = trust.map(|it| it.trust.clone()).unwrap_or_default();
         let tool = ToolName(description.name.as_str().into());
@@ -67,7 +66,12 @@ fn held_against<'a>(
     }
     for (tool, effects, description) in known {
         let groups = groups_of(config, &tool);
-        vocabulary.add(&tool, effects, &groups, &codegen::shape::of(description));
+        vocabulary.add(
+            &tool,
+            effects,
+            &groups,
+            &codegen::shape::tool_shape(description),
+        );
         if let Some(file) = &description.file {
             vocabulary.add_file_words(&tool, &file.groups, &file.tags);
         }
@@ -85,27 +89,15 @@ fn groups_of(config: &PolicyConfig, tool: &ToolId) -> BTreeSet<String> {
         .collect()
 }
 
-/// What somebody should know although it stops nothing.
+/// Returns a problem that does not stop the broker but that the user should know.
 pub(crate) fn problems(policies: &Policies) -> Option<Problem> {
     let is_empty = policies.rules().is_empty() && policies.needs_permit();
     is_empty.then(|| {
         Problem::new(
             "policy-empty",
-            "the policy folders hold no rule",
-            "what no rule permits is denied",
-            "write a permit into a file that ends in .cedar",
+            "the policy folders contain no rule",
+            "calls that no rule permits are denied",
+            "write a `permit` rule into a file whose name ends in `.cedar`",
         )
     })
-}
-
-/// The first finding, and how many there are.
-pub(super) fn summary(findings: &[Finding]) -> String {
-    let first = findings
-        .first()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    match findings.len() {
-        0 | 1 => first,
-        many => format!("{first} (and {} more)", many - 1),
-    }
 }

@@ -1,12 +1,10 @@
-//! What a host wants run.
+//! A script and the options with which it runs.
 
-use airlock_core::flow::Carried;
+use airlock_core::flow::SessionFlow;
 use airlock_core::limits::Limits;
 use serde_json::Value;
 
-use super::Check;
-
-/// One script with everything that it is started with.
+/// A script with its input and the options of its run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     pub(crate) name: String,
@@ -14,13 +12,23 @@ pub struct Script {
     pub(crate) input: Vec<u8>,
     pub(crate) seed: Option<u64>,
     pub(crate) limits: Option<Limits>,
-    pub(crate) carried: Option<Carried>,
+    pub(crate) carried: Option<SessionFlow>,
     pub(crate) trace_parent: Option<String>,
-    pub(crate) check: Check,
+    pub(crate) check: CheckPolicy,
+}
+
+/// How a definite error that the check finds affects a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CheckPolicy {
+    /// The error stops the run before any effect.
+    #[default]
+    Stop,
+    /// The report contains the error, and the script runs until it fails.
+    Warn,
 }
 
 impl Script {
-    /// A script from its text, in any of the forms that scripts may have.
+    /// Creates a script from its text, in any form that scripts can have.
     pub fn body(text: impl Into<String>) -> Self {
         Self {
             name: "script.js".into(),
@@ -30,12 +38,12 @@ impl Script {
             limits: None,
             carried: None,
             trace_parent: None,
-            check: Check::default(),
+            check: CheckPolicy::default(),
         }
     }
 
-    /// The name that positions in errors carry, such as `triage.js`. One that ends in `.ts` is
-    /// always TypeScript.
+    /// Sets the name that positions in errors contain, for example `triage.js`. A script whose name
+    /// ends in `.ts` is always TypeScript.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self {
@@ -44,7 +52,7 @@ impl Script {
         }
     }
 
-    /// The `traceparent` of whoever wants the run: its trace goes on in ours.
+    /// Sets the `traceparent` of the requester. The run's trace continues that trace.
     #[must_use]
     pub fn traced_by(self, parent: impl Into<String>) -> Self {
         Self {
@@ -53,7 +61,7 @@ impl Script {
         }
     }
 
-    /// The script's global `input`.
+    /// Sets the script's global `input`.
     #[must_use]
     pub fn with_input(self, input: &Value) -> Self {
         Self {
@@ -62,7 +70,7 @@ impl Script {
         }
     }
 
-    /// Everything random that the script sees follows from this; chosen by chance when absent.
+    /// Sets the seed of everything random that the script sees. Without it the seed is random.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self {
@@ -71,23 +79,24 @@ impl Script {
         }
     }
 
-    /// What the runs before this one, in the same session, have read and sent. The report's
-    /// `flow` says what this one adds.
+    /// Sets the labels and counts from earlier runs of the same session. The `flow` of the report
+    /// also contains those of this run.
     #[must_use]
-    pub fn carrying(self, carried: Carried) -> Self {
+    pub fn carrying(self, carried: SessionFlow) -> Self {
         Self {
             carried: Some(carried),
             ..self
         }
     }
 
-    /// What the check before the run may do; it stops what is certainly wrong when nothing is said.
+    /// Sets how a definite error that the check finds affects the run. By default, the error stops
+    /// the run.
     #[must_use]
-    pub fn with_check(self, check: Check) -> Self {
+    pub fn with_check(self, check: CheckPolicy) -> Self {
         Self { check, ..self }
     }
 
-    /// Other limits than the broker's, for this run alone.
+    /// Sets limits for this run that replace the broker's.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self {

@@ -1,5 +1,7 @@
-//! The servers of a broker over its whole life: they join when they are there,
-//! are listed again when they say so, and rest when nobody needs them.
+//! Manages the servers of a broker: connects to them, lists their tools again after a change, and
+//! disconnects idle ones.
+
+mod list_changed;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,78 +15,83 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::Along;
-use super::hearing::hear;
-use super::roster::Change;
-use super::says::Said;
-use super::shelf::Shelf;
+use super::CallContext;
+use super::latest_listings::ListedDigests;
+use super::registry::ToolRegistry;
+use super::server_registry::ServerChange;
 use super::status::ServerState;
-use crate::upstream::fetch::{Fetch, Fetched, Unfetched};
-use crate::upstream::wall::Wall;
-use crate::upstream::watching::Watched;
-use crate::upstream::{Against, Asked, Listed, Sent, Upstream};
+use crate::deadline::Deadline;
+use crate::upstream::fetch::{Fetch, FetchError, FetchResponse};
+use crate::upstream::subscriptions::ResourceSubscription;
+use crate::upstream::{CallRevision, SendOutcome, ServerListing, ToolCall, Upstream};
+use list_changed::listen;
 
-/// A server that could not be connected to, or listed, is tried again, later and later.
-pub(super) const RETRY_FIRST: Duration = Duration::from_secs(2);
-pub(super) const RETRY_LAST: Duration = Duration::from_secs(300);
-/// What a server listed when it was last seen can be found without it: the first answers do not
-/// stand in line behind the start of a dozen processes.
+/// The first and the last pause before another attempt to connect to a server or to list its tools.
+/// The pause doubles with each attempt.
+const RETRY_FIRST: Duration = Duration::from_secs(2);
+const RETRY_LAST: Duration = Duration::from_secs(300);
+/// The pause before connecting to a server whose tools are known from an earlier start. The first
+/// answers then need not wait until a dozen processes have started.
 const REMEMBERED_PAUSE: Duration = Duration::from_millis(30);
-/// Of one call: its connection may end, and its server may change, while it waits to leave.
+/// Maximum number of attempts per call. While a call waits, its connection may end and its server
+/// may change.
 const TRIES_MAX: usize = 4;
+
+const NO_SUCH_SERVER: &str = "no such server is configured";
 
 pub(crate) struct Servers {
     upstream: Upstream,
-    pub(super) shelf: Shelf,
+    pub(super) registry: ToolRegistry,
     on_demand: HashMap<ServerName, OnDemand>,
-    gates: HashMap<ServerName, Gate>,
+    gates: HashMap<ServerName, ListLock>,
     runtime: Handle,
 }
 
 #[derive(Default)]
-struct Gate {
-    /// Whoever lists the server holds it; the others find it done.
+struct ListLock {
+    /// Held by the task that lists the server. Tasks that waited for this lock find a finished
+    /// list.
     listing: Mutex<()>,
-    /// Somebody tries again and again to reach the server.
+    /// Whether a task is already retrying to reach the server.
     is_tried: AtomicBool,
 }
 
-/// A server that rests when nobody has called it for so long.
+/// A server that is disconnected after `idle` without a call.
 struct OnDemand {
     idle: Duration,
-    /// Somebody waits for that.
+    /// Whether a task is already waiting for the server to become idle.
     is_watched: AtomicBool,
 }
 
 impl Servers {
     pub(super) fn new(
         upstream: Upstream,
-        shelf: Shelf,
+        registry: ToolRegistry,
         idle: impl Iterator<Item = (ServerName, Option<Duration>)>,
         runtime: Handle,
     ) -> Arc<Self> {
         let mut servers = Self {
             upstream,
-            shelf,
+            registry,
             on_demand: HashMap::new(),
             gates: HashMap::new(),
             runtime,
         };
         for (name, idle) in idle {
-            servers.gates.insert(name.clone(), Gate::default());
+            servers.gates.insert(name.clone(), ListLock::default());
             let is_watched = AtomicBool::new(false);
             let on_demand = idle.map(|idle| OnDemand { idle, is_watched });
             servers.on_demand.extend(on_demand.map(|it| (name, it)));
         }
         let servers = Arc::new(servers);
-        let hearing = hear(Arc::downgrade(&servers), servers.upstream.bell());
+        let hearing = listen(Arc::downgrade(&servers), servers.upstream.wake());
         servers.runtime.spawn(hearing);
         servers
     }
 
-    /// Connects to all that are not left for later, and waits for none of them.
+    /// Connects to all servers that are not on demand, without waiting for them.
     pub(super) fn start(self: &Arc<Self>) {
-        let known = self.shelf.last().1;
+        let known = self.registry.last().1;
         for status in known.servers.iter().filter(|it| !it.is_on_demand) {
             let pause = if status.tools.is_some() {
                 REMEMBERED_PAUSE
@@ -95,7 +102,8 @@ impl Servers {
         }
     }
 
-    /// After a pause, and then again and again until it is there; one at a time is enough.
+    /// Connects to a server after a pause, and retries until it succeeds. Only one task retries per
+    /// server.
     fn try_again(self: &Arc<Self>, server: &ServerName, pause: Duration) {
         let gate = self.gates.get(server);
         if gate.is_some_and(|it| !it.is_tried.swap(true, Ordering::SeqCst)) {
@@ -104,7 +112,8 @@ impl Servers {
         }
     }
 
-    /// Nobody tries any more, unless the server was lost again meanwhile.
+    /// Ends the retrying. Returns false if the server was disconnected again meanwhile and no other
+    /// task retries.
     fn is_tried_enough(&self, server: &ServerName) -> bool {
         let Some(gate) = self.gates.get(server) else {
             return true;
@@ -113,8 +122,8 @@ impl Servers {
         self.is_connected(server) || gate.is_tried.swap(true, Ordering::SeqCst)
     }
 
-    /// Connects to a server and reads its tools, unless that was done; done once, however many
-    /// wait for it. An error says why it cannot be.
+    /// Connects to a server and reads its tools, unless it is connected. Concurrent callers share
+    /// one attempt. The error is the reason for the failure.
     pub(super) async fn join(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let _held = self.gate(server)?.lock().await;
         if self.is_connected(server) {
@@ -123,22 +132,25 @@ impl Servers {
         self.connect(server).await
     }
 
-    /// A call that was decided. It leaves only over a connection over which its server has
-    /// described the tool as the call was decided with; connecting and reading the list come
-    /// first where they have to.
-    pub(super) async fn call(self: Arc<Self>, call: CallParts, along: Along) -> Reply {
-        let (server, wall) = (&call.tool.server, along.behind.wall.clone());
-        let since = self.upstream.readings(server);
-        let asked = Arc::new(Asked {
+    /// Performs an authorized call. The call is sent only over a connection on which the server has
+    /// described the tool exactly as the decision assumed. If necessary, this function first
+    /// connects and reads the list.
+    pub(super) async fn call(self: Arc<Self>, call: CallParts, call_context: CallContext) -> Reply {
+        let (server, deadline) = (&call.tool.server, call_context.origin.deadline.clone());
+        let Some(upstream) = self.upstream.server(server) else {
+            return not_sent(NO_SUCH_SERVER);
+        };
+        let since = upstream.readings();
+        let asked = ToolCall {
             tool: call.tool.tool.0.to_string(),
             arguments: call.args.bytes().to_vec(),
-            trace: along.trace,
-            behind: Some(along.behind),
-            wall: wall.clone(),
-        });
-        let mut reply = not_sent("its connections end before anything can be sent");
+            trace: call_context.trace,
+            origin: Some(call_context.origin),
+            deadline: deadline.clone(),
+        };
+        let mut reply = not_sent("the server's connections end before the call can be sent");
         for _ in 0..TRIES_MAX {
-            let said = match wall.limit(self.said(server, since)).await {
+            let said = match deadline.limit(self.said(server, since)).await {
                 Ok(Ok(said)) => said,
                 Ok(Err(why)) => return not_sent(why),
                 Err(_) => return not_sent("the server is still starting"),
@@ -147,22 +159,23 @@ impl Servers {
                 return Reply::Changed;
             }
             let reading = said.reading;
-            let against = Against { reading, since };
-            let sent = self
-                .upstream
-                .call_against(server, Arc::clone(&asked), against);
-            match sent.await {
-                Sent::Answered(reply) => return reply,
-                Sent::Ended(last) => reply = last,
-                Sent::Unread => {}
+            let against = CallRevision { reading, since };
+            match Arc::clone(&upstream).call(&asked, against).await {
+                SendOutcome::Answered(reply) => return reply,
+                SendOutcome::Ended(last) => reply = last,
+                SendOutcome::Unread => {}
             }
         }
         reply
     }
 
-    /// What a server says of its tools over the connection that there is. The list is read anew
-    /// where it may be another one by now, unless that was begun after `since`.
-    async fn said(self: &Arc<Self>, server: &ServerName, since: u64) -> Result<Said, String> {
+    /// Returns the tool list of a server over its current connection. A list that may be outdated
+    /// is read again, unless its reading began after `since`.
+    async fn said(
+        self: &Arc<Self>,
+        server: &ServerName,
+        since: u64,
+    ) -> Result<ListedDigests, String> {
         if let Some(said) = self.current(server, since) {
             return Ok(said);
         }
@@ -175,20 +188,21 @@ impl Servers {
         } else {
             self.connect(server).await?;
         }
-        let said = self.shelf.says(server);
-        said.ok_or_else(|| "its tools could not be taken in".to_owned())
+        let said = self.registry.says(server);
+        said.ok_or_else(|| "the server's tools could not be loaded".to_owned())
     }
 
-    fn current(&self, server: &ServerName, since: u64) -> Option<Said> {
-        let said = self.shelf.says(server)?;
+    fn current(&self, server: &ServerName, since: u64) -> Option<ListedDigests> {
+        let said = self.registry.says(server)?;
         let reading = said.reading;
-        let is_current = self.is_connected(server)
-            && self.upstream.is_current(server, Against { reading, since });
+        let revision = CallRevision { reading, since };
+        let is_current =
+            self.is_connected(server) && self.upstream.server(server)?.is_current(revision);
         is_current.then_some(said)
     }
 
-    /// Ends the connection to a server that is there on demand, unless somebody calls it. A call
-    /// that comes meanwhile waits until that is done, and starts the server again.
+    /// Ends the connection to an on-demand server, unless a call is in progress. A call that
+    /// arrives meanwhile waits for the end, and starts the server again.
     pub(super) async fn rest(self: &Arc<Self>, server: &ServerName) -> bool {
         let Ok(gate) = self.gate(server) else {
             return false;
@@ -197,76 +211,84 @@ impl Servers {
         let Some(on_demand) = self.on_demand.get(server) else {
             return false;
         };
-        let Some(_still) = self.upstream.still(server) else {
+        let Some(upstream) = self.upstream.server(server) else {
             return false;
         };
-        // Whoever connects again from here on has it watched again.
+        let Some(_still) = upstream.still() else {
+            return false;
+        };
+        // From here on, the next connection starts watching for idleness again.
         on_demand.is_watched.store(false, Ordering::SeqCst);
-        self.take(Change::Rests(server.clone())).await;
-        self.upstream.disconnect(server).await;
+        self.take(ServerChange::Rests(server.clone())).await;
+        upstream.disconnect().await;
         true
     }
 
-    /// True when nothing is left to be heard of a server that may have changed.
+    /// Reads the tools of a server again if they may have changed. Returns true if the list is up
+    /// to date afterwards.
     pub(super) async fn catch_up(self: &Arc<Self>, server: &ServerName) -> bool {
         let Ok(gate) = self.gate(server) else {
             return true;
         };
         let _held = gate.lock().await;
-        let is_behind = self.is_connected(server) && self.upstream.is_outdated(server);
+        let is_behind = self.is_connected(server)
+            && self
+                .upstream
+                .server(server)
+                .is_some_and(|it| it.is_outdated());
         !is_behind || self.list_again(server).await.is_ok()
     }
 
-    /// Those that are connected and may have changed since their tools were read.
+    /// Returns the servers that are connected and may have changed since their tools were read.
     pub(super) fn outdated(&self) -> Vec<ServerName> {
         let outdated = self.upstream.outdated().into_iter();
         outdated.filter(|it| self.is_connected(it)).collect()
     }
 
-    /// What a server has besides tools. Asking changes nothing, and so is repeated where a
-    /// connection has ended. Like a call it starts nothing behind the gate.
+    /// Fetches something other than tools from a server. A fetch changes nothing, so it is repeated
+    /// if a connection has ended. As with a call, the request itself is sent without holding the
+    /// gate.
     pub(super) async fn fetch(
         self: &Arc<Self>,
         server: &ServerName,
         fetch: Fetch,
-        wall: &Wall,
-    ) -> Result<Fetched, Unfetched> {
-        let late = |_| Unfetched::Failed("it took too long".to_owned());
-        let since = self.upstream.readings(server);
-        let joined = wall.limit(self.join(server)).await.map_err(late)?;
-        joined.map_err(Unfetched::Failed)?;
-        let fetch = Arc::new(fetch);
+        deadline: &Deadline,
+    ) -> Result<FetchResponse, FetchError> {
+        let late = |_| FetchError::Failed("the request took too long".to_owned());
+        let upstream = self.upstream.server(server);
+        let upstream = upstream.ok_or_else(|| FetchError::Failed(NO_SUCH_SERVER.to_owned()))?;
+        let since = upstream.readings();
+        let joined = deadline.limit(self.join(server)).await.map_err(late)?;
+        joined.map_err(FetchError::Failed)?;
         let mut ended = String::new();
         for _ in 0..TRIES_MAX {
-            let asked = self
-                .upstream
-                .fetch(server, Arc::clone(&fetch), wall.clone());
-            match asked.await {
-                Err(Unfetched::Ended(why)) => ended = why,
+            match upstream.fetch(&fetch, deadline).await {
+                Err(FetchError::Ended(why)) => ended = why,
                 answered => return answered,
             }
-            let again = wall.limit(self.said(server, since)).await;
-            again.map_err(late)?.map_err(Unfetched::Failed)?;
+            let again = deadline.limit(self.said(server, since)).await;
+            again.map_err(late)?.map_err(FetchError::Failed)?;
         }
-        Err(Unfetched::Failed(ended))
+        Err(FetchError::Failed(ended))
     }
 
-    /// Has a server tell when one of its resources changes, until what comes back is dropped.
+    /// Subscribes to changes of a resource, until the result is dropped.
     pub(super) async fn watch(
         self: &Arc<Self>,
         server: &ServerName,
         uri: &str,
-        wall: &Wall,
-    ) -> Result<Watched, Unfetched> {
-        let late = |_| Unfetched::Failed("it took too long".to_owned());
-        let since = self.upstream.readings(server);
-        let joined = wall.limit(self.join(server)).await.map_err(late)?;
-        joined.map_err(Unfetched::Failed)?;
-        // A connection that has ended is made anew.
-        let there = wall.limit(self.said(server, since)).await;
-        there.map_err(late)?.map_err(Unfetched::Failed)?;
-        let watched = self.upstream.watch(server, uri.to_owned(), wall.clone());
-        watched.await
+        deadline: &Deadline,
+    ) -> Result<ResourceSubscription, FetchError> {
+        let late = |_| FetchError::Failed("the request took too long".to_owned());
+        let upstream = self.upstream.server(server);
+        let upstream = upstream.ok_or_else(|| FetchError::Failed(NO_SUCH_SERVER.to_owned()))?;
+        let since = upstream.readings();
+        let joined = deadline.limit(self.join(server)).await.map_err(late)?;
+        joined.map_err(FetchError::Failed)?;
+        // A connection that has ended is replaced.
+        let there = deadline.limit(self.said(server, since)).await;
+        there.map_err(late)?.map_err(FetchError::Failed)?;
+        upstream.watch(uri, deadline).await
     }
 
     pub(super) fn upstream(&self) -> &Upstream {
@@ -283,14 +305,14 @@ impl Servers {
 
     fn gate(&self, server: &ServerName) -> Result<&Mutex<()>, String> {
         let gate = self.gates.get(server).map(|it| &it.listing);
-        gate.ok_or_else(|| "no such server is configured".to_owned())
+        gate.ok_or_else(|| NO_SUCH_SERVER.to_owned())
     }
 
-    /// For whoever holds the gate of a server that is not connected.
+    /// Connects to a server. The caller holds the gate of the server, which is not connected.
     async fn connect(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let listed = self.list(server).await?;
         let is_there = listed.failure.is_none();
-        self.take(Change::Listed(Box::new(listed))).await;
+        self.take(ServerChange::Listed(Box::new(listed))).await;
         if is_there {
             self.let_rest(server);
         }
@@ -300,8 +322,7 @@ impl Servers {
         }
     }
 
-    /// A server that is there on demand rests when nobody calls it, also one of which nothing is
-    /// offered.
+    /// Starts watching an on-demand server for idleness, even if it offers no tool.
     fn let_rest(self: &Arc<Self>, server: &ServerName) {
         if let Some(on_demand) = self.on_demand.get(server)
             && !on_demand.is_watched.swap(true, Ordering::SeqCst)
@@ -311,11 +332,12 @@ impl Servers {
         }
     }
 
-    /// For whoever holds the gate of a server that is connected. What cannot be listed now stays
-    /// as it was, and nothing leaves on it: its server is said to be unavailable, and tried again.
+    /// Lists the tools of a connected server again. The caller holds the gate of the server. If
+    /// that fails, the known tools stay but cannot be called: the server becomes unavailable and is
+    /// retried.
     async fn list_again(self: &Arc<Self>, server: &ServerName) -> Result<(), String> {
         let listed = self.list(server).await?;
-        self.take(Change::Listed(Box::new(listed))).await;
+        self.take(ServerChange::Listed(Box::new(listed))).await;
         let Some(ServerState::Unavailable(why)) = self.state(server) else {
             return Ok(());
         };
@@ -325,17 +347,18 @@ impl Servers {
         Err(why)
     }
 
-    async fn list(&self, server: &ServerName) -> Result<Listed, String> {
+    async fn list(&self, server: &ServerName) -> Result<ServerListing, String> {
         let listed = self.upstream.list(server).await;
         listed.ok_or_else(|| "no such server is configured".to_owned())
     }
 
-    /// Compiling what thousands of tools take is no work for a thread that others wait for.
-    async fn take(self: &Arc<Self>, change: Change) {
+    /// Applies a change on a blocking thread, because compiling the schemas of thousands of tools
+    /// takes long.
+    async fn take(self: &Arc<Self>, change: ServerChange) {
         let servers = Arc::clone(self);
         let taking = self
             .runtime
-            .spawn_blocking(move || servers.shelf.take(change));
+            .spawn_blocking(move || servers.registry.take(change));
         let _ = taking.await;
     }
 
@@ -344,16 +367,16 @@ impl Servers {
     }
 
     fn state(&self, server: &ServerName) -> Option<ServerState> {
-        let known = self.shelf.last().1;
+        let known = self.registry.last().1;
         let status = known.servers.iter().find(|it| *it.name == *server.0)?;
         Some(status.state.clone())
     }
 }
 
-/// Whoever listens for changes finds nobody to tell, and ends.
+/// Wakes the listener for changes, which then ends because the servers are gone.
 impl Drop for Servers {
     fn drop(&mut self) {
-        self.upstream.bell().notify_one();
+        self.upstream.wake().notify_one();
     }
 }
 
@@ -361,12 +384,12 @@ fn not_sent(why: impl Into<String>) -> Reply {
     Reply::NotSent { why: why.into() }
 }
 
-/// For the first time after `wait`.
+/// Retries to connect to a server. The first attempt comes after `wait`.
 async fn keep_trying(servers: Weak<Servers>, name: ServerName, wait: Duration) {
     sleep(wait).await;
     let mut pause = RETRY_FIRST;
     loop {
-        // Not kept while it waits: a broker that is dropped takes its servers with it.
+        // No strong reference is kept while waiting, so that dropping the broker drops its servers.
         let Some(joining) = servers.upgrade() else {
             return;
         };
@@ -389,7 +412,8 @@ async fn rest_when_idle(servers: Weak<Servers>, name: ServerName, idle: Duration
         if servers.state(&name) == Some(ServerState::OnDemand) {
             return;
         }
-        match servers.upstream.idle_for(&name) {
+        let upstream = servers.upstream.server(&name);
+        match upstream.and_then(|it| it.idle_for()) {
             Some(since) if since >= idle => {
                 if servers.rest(&name).await {
                     return;

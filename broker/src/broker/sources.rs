@@ -1,91 +1,113 @@
-//! From what servers, files and our configuration say to everything that is
-//! known of all tools, and the rules that hold for them.
+//! Builds the snapshot of all tools, and the rules for them, from servers, tool files and the
+//! configuration.
 
 use std::sync::Arc;
 
-use airlock_core::decide::Standing;
-use airlock_core::flow::{Sayings, Unfitting};
+use airlock_core::decide::DecisionContext;
+use airlock_core::flow::{LabelConfig, UnmatchedLabelRule};
 use airlock_core::id::ToolId;
 use airlock_core::problem::Problem;
-use airlock_core::rules::{Rule, Rules};
-use airlock_core::session::Disclosed;
+use airlock_core::rules::{PatternRule, Rules};
+use airlock_core::session::DisclosedTools;
 use codegen::check::Absent;
 use codegen::names;
 use codegen::text::neutralise;
 
-use super::checks::AllChecks;
-use super::offered::Offered;
-use super::roster::Roster;
-use super::shelf::{ByName, Known};
+use super::server_registry::ServerRegistry;
+use super::server_tools::ServerTools;
 use super::status::{ServerState, ServerStatus};
-use super::tools::{Tools, unmatched};
-use super::{BuildError, locked, policies};
+use super::tool_checks::CheckRegistry;
+use super::tool_snapshot::{ByName, ToolSnapshot};
+use super::tools::{ToolSet, unmatched};
+use super::{BuildError, lock_check, policies};
 use crate::config::PolicyConfig;
-use crate::tool_files::Loaded;
+use crate::tool_files::LoadedToolFiles;
 
-/// What does not change while a broker lives.
-pub(super) struct Sources {
-    /// The host's own tools.
-    pub(super) own: Vec<Offered>,
-    pub(super) sayings: Arc<Sayings>,
+/// The inputs that do not change during the life of a broker.
+pub(super) struct ToolSources {
+    /// The in-process tools.
+    pub(super) own: Vec<ServerTools>,
+    pub(super) label_config: Arc<LabelConfig>,
     pub(super) policies: PolicyConfig,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<PatternRule>,
     pub(super) approver_is_there: bool,
 }
 
-/// What decides, and what is to be said of it; it changes with the tools that there are, and
-/// not with what tool files say of them.
+/// The rules, and the problems found in them. They depend on which tools there are, and not on tool
+/// files.
 #[derive(Clone)]
-pub(super) struct Ruling {
+pub(super) struct LoadedRules {
     rules: Arc<Rules>,
     problems: Vec<Problem>,
 }
 
-impl Sources {
-    /// Everything anew.
+impl ToolSources {
+    /// Builds the tools and the rules.
     pub(super) fn assemble(
         &self,
-        roster: &Roster,
-        files: &Loaded,
-        checks: &mut AllChecks,
-    ) -> Result<(Known, Ruling), BuildError> {
-        let tools = self.tools(roster, files, checks);
-        let ruling = self.ruling(roster, &tools)?;
-        Ok((known(tools, roster, &ruling), ruling))
+        server_registry: &ServerRegistry,
+        files: &LoadedToolFiles,
+        checks: &mut CheckRegistry,
+    ) -> Result<(ToolSnapshot, LoadedRules), BuildError> {
+        let tools = self.tools(server_registry, files, checks);
+        let ruling = self.ruling(server_registry, &tools)?;
+        Ok((known(tools, server_registry, &ruling), ruling))
     }
 
-    /// The same under the rules that there are.
+    /// Builds the tools, and keeps the existing rules.
     pub(super) fn described(
         &self,
-        roster: &Roster,
-        files: &Loaded,
-        checks: &mut AllChecks,
-        ruling: &Ruling,
-    ) -> Known {
-        known(self.tools(roster, files, checks), roster, ruling)
+        server_registry: &ServerRegistry,
+        files: &LoadedToolFiles,
+        checks: &mut CheckRegistry,
+        ruling: &LoadedRules,
+    ) -> ToolSnapshot {
+        known(
+            self.tools(server_registry, files, checks),
+            server_registry,
+            ruling,
+        )
     }
 
-    pub(super) fn offered<'a>(&'a self, roster: &'a Roster) -> Vec<&'a Offered> {
-        roster.offered().chain(&self.own).collect()
+    pub(super) fn offered<'a>(
+        &'a self,
+        server_registry: &'a ServerRegistry,
+    ) -> Vec<&'a ServerTools> {
+        server_registry.offered().chain(&self.own).collect()
     }
 
-    fn tools(&self, roster: &Roster, files: &Loaded, checks: &mut AllChecks) -> Tools {
-        Tools::of(&self.offered(roster), files, &self.sayings, checks)
+    fn tools(
+        &self,
+        server_registry: &ServerRegistry,
+        files: &LoadedToolFiles,
+        checks: &mut CheckRegistry,
+    ) -> ToolSet {
+        ToolSet::build(
+            &self.offered(server_registry),
+            files,
+            &self.label_config,
+            checks,
+        )
     }
 
-    /// What is refused because the lock file has something else.
-    pub(super) fn locked(&self, roster: &Roster) -> Vec<Problem> {
-        let offered = self.offered(roster);
-        let lock = roster.lock();
-        lock.map_or_else(Vec::new, |lock| locked::problems(lock, &offered))
+    /// Returns the problems of servers and tools that are refused because of the lock file.
+    pub(super) fn locked(&self, server_registry: &ServerRegistry) -> Vec<Problem> {
+        let offered = self.offered(server_registry);
+        let lock = server_registry.lock();
+        lock.map_or_else(Vec::new, |lock| lock_check::problems(lock, &offered))
     }
 
-    fn ruling(&self, roster: &Roster, tools: &Tools) -> Result<Ruling, BuildError> {
-        let mut problems = self.locked(roster);
-        // What fits nothing may fit what is not there yet.
-        let is_complete = !roster.is_incomplete();
-        let unfitting = labels_unfitting(&self.sayings, tools, is_complete)?;
-        let policies = policies::load(&self.policies, tools, roster.unseen())?.map(Arc::new);
+    fn ruling(
+        &self,
+        server_registry: &ServerRegistry,
+        tools: &ToolSet,
+    ) -> Result<LoadedRules, BuildError> {
+        let mut problems = self.locked(server_registry);
+        // A rule that matches no known tool may match a tool of a server that is not connected yet.
+        let is_complete = !server_registry.is_incomplete();
+        let unfitting = labels_unfitting(&self.label_config, tools, is_complete)?;
+        let policies =
+            policies::load(&self.policies, tools, server_registry.unseen())?.map(Arc::new);
         if is_complete {
             problems.extend(unfitting);
         }
@@ -98,16 +120,16 @@ impl Sources {
             let idle = rules.unmatched(&tools.catalog).into_iter();
             problems.extend(idle.map(|(rule, closest)| unmatched(rule, closest)));
         }
-        Ok(Ruling {
+        Ok(LoadedRules {
             rules: Arc::new(rules),
             problems,
         })
     }
 }
 
-fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
-    let mut besides = ruling.problems.clone();
-    besides.extend(tools.problems);
+fn known(tools: ToolSet, server_registry: &ServerRegistry, ruling: &LoadedRules) -> ToolSnapshot {
+    let mut other_problems = ruling.problems.clone();
+    other_problems.extend(tools.problems);
     let mut by_name = ByName::new();
     for (place, it) in tools.descriptions.iter().enumerate() {
         let of_server = match by_name.get_mut(&it.server) {
@@ -116,36 +138,44 @@ fn known(tools: Tools, roster: &Roster, ruling: &Ruling) -> Known {
         };
         of_server.insert(it.name.clone(), place);
     }
-    Known {
-        standing: Standing {
+    ToolSnapshot {
+        decision_context: DecisionContext {
             catalog: Arc::new(tools.catalog),
             rules: Arc::clone(&ruling.rules),
-            disclosed: Disclosed::All,
+            disclosed: DisclosedTools::All,
         },
         descriptions: Arc::new(tools.descriptions),
         texts: Arc::new(tools.texts),
         names: Arc::default(),
         stubs: Arc::new(tools.stubs),
-        problems: problems(roster, &besides),
-        besides,
-        absent: absent(roster),
-        servers: roster.statuses(),
+        problems: problems(server_registry, &other_problems),
+        other_problems,
+        absent: absent(server_registry),
+        servers: server_registry.statuses(),
         by_name: Arc::new(by_name),
     }
 }
 
-/// What is wrong with servers, and what is wrong besides.
-pub(super) fn problems(roster: &Roster, besides: &[Problem]) -> Vec<Problem> {
-    roster.problems().chain(besides).cloned().collect()
+/// Returns the problems of servers, followed by all others.
+pub(super) fn problems(
+    server_registry: &ServerRegistry,
+    other_problems: &[Problem],
+) -> Vec<Problem> {
+    server_registry
+        .problems()
+        .chain(other_problems)
+        .cloned()
+        .collect()
 }
 
-/// Servers of which no tool is known, and why: a script that names one is told so.
-pub(super) fn absent(roster: &Roster) -> Vec<Absent> {
+/// Returns the servers whose tools are unknown, with the reason. A script that names such a server
+/// gets the reason as an error.
+pub(super) fn absent(server_registry: &ServerRegistry) -> Vec<Absent> {
     let absent = |it: ServerStatus| {
         let (why, next) = match (it.tools, &it.state) {
             (None, ServerState::Unavailable(why)) => (
                 format!("cannot be used now: {}", neutralise(why)),
-                "It is tried again. Run the script again later, or do without it.",
+                "airlock tries again. Run the script again later, or without this server.",
             ),
             (None, ServerState::Starting) => (
                 "is still starting".to_owned(),
@@ -159,14 +189,18 @@ pub(super) fn absent(roster: &Roster) -> Vec<Absent> {
             next: next.to_owned(),
         })
     };
-    roster.statuses().into_iter().filter_map(absent).collect()
+    server_registry
+        .statuses()
+        .into_iter()
+        .filter_map(absent)
+        .collect()
 }
 
-/// A table of labels that fits nothing is a mistake where its server is there, and may be about
-/// another run where it is not.
+/// Returns the label rules that match nothing. Such a rule is an error if its server is connected.
+/// Otherwise it is a problem, because it may be meant for another run.
 fn labels_unfitting(
-    sayings: &Sayings,
-    tools: &Tools,
+    label_config: &LabelConfig,
+    tools: &ToolSet,
     is_complete: bool,
 ) -> Result<Vec<Problem>, BuildError> {
     let takes = |id: &ToolId| {
@@ -180,7 +214,7 @@ fn labels_unfitting(
     let servers = tools.catalog.servers();
     let is_there = |server: &str| servers.iter().any(|it| *it.name.0 == *server);
     let mut problems = Vec::new();
-    for unfitting in sayings.unfitting(&tools.catalog, takes) {
+    for unfitting in label_config.unfitting(&tools.catalog, takes) {
         let is_certain = unfitting.is_certain && (is_complete || is_there(&unfitting.server));
         let problem = labels_problem(unfitting);
         if is_certain {
@@ -191,11 +225,11 @@ fn labels_unfitting(
     Ok(problems)
 }
 
-fn labels_problem(unfitting: Unfitting) -> Problem {
+fn labels_problem(unfitting: UnmatchedLabelRule) -> Problem {
     let next = unfitting.closest.map_or_else(
         || "`airlock types --detail names` lists all tools".to_owned(),
         |meant| format!("did you mean `{meant}`?"),
     );
-    let what = format!("the labels in {} fit nothing", unfitting.origin);
+    let what = format!("the labels in {} match nothing", unfitting.origin);
     Problem::new("config-invalid", what, unfitting.what, next)
 }

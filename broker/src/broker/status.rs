@@ -1,44 +1,58 @@
-//! How each configured server stands with the broker, as hosts may be told.
+//! The state of each configured server, as hosts may see it.
 
 use super::Broker;
 
-/// What keeps a server's tools from being called, if anything does.
+/// The state of a server: whether its tools can be called, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
-    /// It is being connected to, and has not listed its tools since the broker was built.
+    /// The server is being connected, and has not listed its tools since the broker was built.
     Starting,
-    /// It has listed its tools.
+    /// The server has listed its tools.
     Connected,
-    /// It is connected to when somebody needs it.
+    /// The server is connected when a call needs it.
     OnDemand,
-    /// It could not be connected to; the text says why.
+    /// The server could not be connected, for the contained reason.
     Unavailable(String),
 }
 
-/// One server as it stands now.
+/// The current state of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStatus {
     pub name: String,
     pub state: ServerState,
-    /// Whether it is connected to only when needed.
+    /// Whether the server is connected only when a call needs it.
     pub is_on_demand: bool,
-    /// How many tools it lists, or listed when it was last seen. None: it was never seen.
+    /// The number of tools that the server lists, or listed when it was last connected. `None` if
+    /// it was never connected.
     pub tools: Option<usize>,
-    /// An earlier start waited for it in vain, and it was never seen since.
+    /// Whether an earlier start waited for this server without success, and it has never been
+    /// connected since.
     pub was_missed: bool,
-    /// What our configuration says of it, or else what it says of itself.
+    /// The description from the configuration, or else the one that the server gives of itself.
     pub about: Option<String>,
 }
 
+impl ServerState {
+    /// Returns the word that hosts and scripts see.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Connected => "connected",
+            Self::OnDemand => "on-demand",
+            Self::Unavailable(_) => "unavailable",
+        }
+    }
+}
+
 impl ServerStatus {
-    /// Nobody can tell yet which tools it has, and that will change by itself.
+    /// Returns whether the server's tools are unknown and it is being connected.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.state == ServerState::Starting && self.tools.is_none()
     }
 
-    /// Whether a start is held up for it, for a while: so that one that is slow, or never there,
-    /// does not hold up each start, that is done once.
+    /// Returns whether a start waits for this server. Only one start waits for a server that does
+    /// not connect, so that a slow or absent server does not delay every start.
     #[must_use]
     pub fn holds_up_start(&self) -> bool {
         self.is_awaited() && !self.was_missed
@@ -46,8 +60,8 @@ impl ServerStatus {
 }
 
 impl Broker {
-    /// This start has waited long enough for those who are still missing.
+    /// Records that this start no longer waits for the servers that are still missing.
     pub(crate) fn note_missed(&self) {
-        self.0.servers.shelf.note_missed();
+        self.0.servers.registry.note_missed();
     }
 }

@@ -1,4 +1,4 @@
-//! Whole runs through the real sandbox, with tools that live in this process.
+//! Tests of whole runs through the real sandbox, with in-process tools.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
 use super::*;
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 
 fn tool<F, Fut>(name: &str, function: F) -> InProcessTool
 where
@@ -26,7 +26,7 @@ fn echo() -> InProcessTool {
     tool("echo", async |args: Value| Ok(args))
 }
 
-async fn allowing(scratch: &Scratch, tools: impl IntoIterator<Item = InProcessTool>) -> Broker {
+async fn allowing(scratch: &TempDir, tools: impl IntoIterator<Item = InProcessTool>) -> Broker {
     let builder = Broker::builder()
         .state_dir(scratch.path())
         .allow("t.*")
@@ -49,8 +49,8 @@ fn value(report: &Report) -> Value {
 }
 
 #[tokio::test]
-async fn calls_made_together_are_with_their_tools_together() {
-    let scratch = Scratch::new();
+async fn concurrent_calls_reach_tools_concurrently() {
+    let scratch = TempDir::new();
     let barrier = Arc::new(Barrier::new(10));
     let meet = tool("meet", move |args| {
         let barrier = Arc::clone(&barrier);
@@ -71,8 +71,8 @@ async fn calls_made_together_are_with_their_tools_together() {
 }
 
 #[tokio::test]
-async fn a_failure_is_thrown_with_its_text_and_an_uncaught_one_ends_the_run() {
-    let scratch = Scratch::new();
+async fn tool_failure_is_thrown_and_uncaught_error_ends_run() {
+    let scratch = TempDir::new();
     let bad = tool("bad", async |_| Err(ToolFailure::new("no luck")));
     let broker = allowing(&scratch, [bad, echo()]).await;
     let caught =
@@ -96,8 +96,8 @@ async fn a_failure_is_thrown_with_its_text_and_an_uncaught_one_ends_the_run() {
 }
 
 #[tokio::test]
-async fn what_no_rule_allows_is_denied_and_never_reaches_its_tool() {
-    let scratch = Scratch::new();
+async fn call_without_allow_rule_is_denied_and_not_sent() {
+    let scratch = TempDir::new();
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let count = tool("count", move |args| {
@@ -118,8 +118,8 @@ async fn what_no_rule_allows_is_denied_and_never_reaches_its_tool() {
 }
 
 #[tokio::test]
-async fn an_approver_is_asked_with_the_arguments_and_its_grant_is_used_up() {
-    let scratch = Scratch::new();
+async fn approver_sees_arguments_and_grant_is_used_up() {
+    let scratch = TempDir::new();
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
     let approve = move |question: Question| {
@@ -147,8 +147,8 @@ async fn an_approver_is_asked_with_the_arguments_and_its_grant_is_used_up() {
 }
 
 #[tokio::test]
-async fn cancelling_reaches_a_script_that_computes_and_one_that_waits() {
-    let scratch = Scratch::new();
+async fn cancel_stops_computing_and_waiting_scripts() {
+    let scratch = TempDir::new();
     let hang = tool("hang", async |_| std::future::pending().await);
     let broker = allowing(&scratch, [hang]).await;
     for (script, outcomes) in [
@@ -160,7 +160,7 @@ async fn cancelling_reaches_a_script_that_computes_and_one_that_waits() {
         loop {
             match running.next_event().await {
                 Some(RunEvent::CallDecided { .. }) => break,
-                // The guest computes before it says anything, so nothing is to be waited for.
+                // The guest computes before it sends anything, so there is no event to wait for.
                 Some(RunEvent::Started { .. }) if outcomes.is_empty() => break,
                 Some(_) => {}
                 None => panic!("the run ended by itself"),
@@ -184,8 +184,8 @@ async fn cancelling_reaches_a_script_that_computes_and_one_that_waits() {
 }
 
 #[tokio::test]
-async fn without_a_journal_nothing_leaves() {
-    let scratch = Scratch::new();
+async fn unwritable_journal_sends_no_call() {
+    let scratch = TempDir::new();
     let calls = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&calls);
     let count = tool("count", move |args| {
@@ -204,8 +204,8 @@ async fn without_a_journal_nothing_leaves() {
 }
 
 #[tokio::test]
-async fn a_tool_gets_the_very_arguments_that_were_decided_on_and_journaled() {
-    let scratch = Scratch::new();
+async fn tool_receives_decided_and_journaled_arguments() {
+    let scratch = TempDir::new();
     let text = tool("text", async |args: Value| Ok(json!(args.to_string())));
     let broker = allowing(&scratch, [text]).await;
     let script = "return await t.text({ b: 1, a: { d: -0, c: [0.5, 'é'] } })";
@@ -218,8 +218,8 @@ async fn a_tool_gets_the_very_arguments_that_were_decided_on_and_journaled() {
 }
 
 #[tokio::test]
-async fn a_secret_that_a_tool_repeats_reaches_neither_the_script_nor_the_journal() {
-    let scratch = Scratch::new();
+async fn secret_in_tool_result_is_redacted_for_script_and_journal() {
+    let scratch = TempDir::new();
     let leak = tool("leak", async |_| {
         Ok(json!({"said": "the token is t0ken-123"}))
     });
@@ -240,8 +240,8 @@ async fn a_secret_that_a_tool_repeats_reaches_neither_the_script_nor_the_journal
 }
 
 #[tokio::test]
-async fn a_run_leaves_a_journal_that_verifies_and_a_run_after_it_is_right() {
-    let scratch = Scratch::new();
+async fn journal_verifies_after_run_and_next_run_works() {
+    let scratch = TempDir::new();
     let broker = allowing(&scratch, [echo()]).await;
     let first = report(&broker, "return (await t.echo({ a: 1 })).a").await;
     let second = report(&broker, "return (await t.echo({ a: 2 })).a").await;
@@ -255,8 +255,8 @@ async fn a_run_leaves_a_journal_that_verifies_and_a_run_after_it_is_right() {
 }
 
 #[test]
-fn a_run_whose_runtime_ends_is_cancelled_and_its_journal_ended() {
-    let scratch = Scratch::new();
+fn run_is_cancelled_when_its_runtime_ends() {
+    let scratch = TempDir::new();
     let hangs = Arc::new(AtomicU32::new(0));
     let seen = Arc::clone(&hangs);
     let hang = tool("hang", move |_| {
@@ -288,8 +288,8 @@ fn a_run_whose_runtime_ends_is_cancelled_and_its_journal_ended() {
 }
 
 #[tokio::test]
-async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
-    // On a busy machine it may not have left within the shorter time.
+async fn hanging_tool_times_out_with_unknown_outcome() {
+    // On a busy machine the call may not be sent within the shorter time.
     let mut told = hangs_within(20).await;
     if told != "outcome-unknown" {
         told = hangs_within(5_000).await;
@@ -297,9 +297,9 @@ async fn a_tool_that_hangs_ends_with_its_call_and_its_outcome_is_unknown() {
     assert_eq!(told, json!("outcome-unknown"));
 }
 
-/// The code of a call of a tool that never comes back.
+/// Returns the error code of a call whose tool never returns.
 async fn hangs_within(call_wall_ms_max: u64) -> Value {
-    let scratch = Scratch::new();
+    let scratch = TempDir::new();
     let notify = Arc::new(Notify::new());
     let hang = tool("hang", move |_| {
         let notify = Arc::clone(&notify);
@@ -326,8 +326,8 @@ async fn hangs_within(call_wall_ms_max: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_server_that_is_named_twice_or_badly_is_refused() {
-    let scratch = Scratch::new();
+async fn duplicate_or_invalid_server_name_is_refused() {
+    let scratch = TempDir::new();
     let wrong = InProcessTool::new("no.dots", json!({"name": "x"}), async |args: Value| {
         Ok(args)
     });
@@ -348,8 +348,8 @@ fn journal_of(broker: &Broker, report: &Report) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_files_say_of_tools_is_read_anew_when_it_changes() {
-    let scratch = Scratch::new();
+async fn changed_tool_file_is_reloaded() {
+    let scratch = TempDir::new();
     let folder = scratch.path().join("said");
     let file = folder.join("t/echo.json");
     let say = |text: &str| {
@@ -378,7 +378,7 @@ async fn what_files_say_of_tools_is_read_anew_when_it_changes() {
     let report = report(&broker, "return (await t.echo({ n: 1 })).n").await;
     assert_eq!(value(&report), json!(1));
 
-    // What is wrong changes nothing until it is put right, and is told meanwhile.
+    // A faulty file changes nothing until it is fixed, and is reported meanwhile.
     say("{\"name\": \"echo\", \"descripton\": \"x\"}");
     assert!(text(&broker).contains("Repeats what it was given."));
     let told = broker.problems();
@@ -391,8 +391,8 @@ async fn what_files_say_of_tools_is_read_anew_when_it_changes() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_used_is_an_error_at_the_start() {
-    let scratch = Scratch::new();
+async fn unusable_tool_file_is_a_start_error() {
+    let scratch = TempDir::new();
     scratch.file("x.json", "{}");
     let build = |folder: std::path::PathBuf| {
         let builder = Broker::builder().state_dir(scratch.path()).tool(echo());

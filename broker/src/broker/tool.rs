@@ -1,5 +1,5 @@
-//! A tool that lives in the host's own process: an async function with a
-//! description like any server's.
+//! In-process tools: an async function of the embedding program, with a description like that of a
+//! server's tool.
 
 use std::fmt;
 use std::future::Future;
@@ -12,8 +12,8 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// It is polled on its run's own thread, between the steps of the script: what
-/// blocks or computes for long belongs onto a thread of its own.
+/// A tool that runs in this process. It is polled on the thread of its run, between the steps of
+/// the script. Work that blocks or computes for long belongs on another thread.
 #[derive(Clone)]
 pub struct InProcessTool {
     pub(crate) server: String,
@@ -23,7 +23,7 @@ pub struct InProcessTool {
 
 type Call = dyn Fn(Value) -> LocalBoxFuture<'static, Reply> + Send + Sync;
 
-/// Why a tool has no value to give. The script gets a `ToolError` with it.
+/// The reason why a tool failed. The script receives it as a `ToolError`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolFailure {
@@ -41,8 +41,8 @@ impl ToolFailure {
 }
 
 impl InProcessTool {
-    /// `description` is a tool as MCP has it: `name`, `description`, `inputSchema`,
-    /// `outputSchema`, `annotations`. The function gets the arguments that were decided on.
+    /// Creates a tool. `description` is an MCP tool with `name`, `description`, `inputSchema`,
+    /// `outputSchema` and `annotations`. The function gets the arguments that were decided on.
     pub fn new<F, Fut>(server: impl Into<String>, description: Value, function: F) -> Self
     where
         F: Fn(Value) -> Fut + Send + Sync + 'static,
@@ -51,8 +51,8 @@ impl InProcessTool {
         Self::of(server, description, function, |value| value.to_string())
     }
 
-    /// For a function that has its value as JSON text already: the text goes on as it
-    /// is, which for megabytes is a matter of many milliseconds.
+    /// Creates a tool from a function that returns its value as JSON text. The text is passed on
+    /// unchanged, which saves many milliseconds for values of several megabytes.
     pub fn of_text<F, Fut>(server: impl Into<String>, description: Value, function: F) -> Self
     where
         F: Fn(Value) -> Fut + Send + Sync + 'static,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_a_failure_and_a_panic_are_three_different_replies() {
+    fn value_failure_and_panic_give_distinct_replies() {
         let tool = InProcessTool::new("t", json!({"name": "x"}), async |args: Value| Ok(args));
         let value = Some(br#"{"a":1}"#.to_vec());
         check(
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_text_already_goes_on_as_it_is() {
+    fn text_value_is_passed_through_unchanged() {
         let text = r#"{"n": 12345678901234567890123, "s":"\u0061"}"#;
         let tool = InProcessTool::of_text("t", json!({}), async move |_| {
             Ok(RawValue::from_string(text.to_owned()).unwrap())

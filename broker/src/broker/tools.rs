@@ -1,56 +1,58 @@
-//! From descriptions to the catalog that runs are given: names, digests, and
-//! checks. A tool that cannot be offered is a problem of its own and hides no
-//! other.
+//! Builds the catalog of runs from descriptions: names, digests and checks. A tool that cannot be
+//! offered is reported as one problem, and the other tools are still offered.
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Effects, Server, Tool, Whose};
-use airlock_core::flow::{Labelling, Sayings};
+use airlock_core::catalog::{Catalog, Effects, Server, Tool, ToolOwner};
+use airlock_core::flow::LabelConfig;
 use airlock_core::id::{ServerName, ToolId, ToolName};
+use airlock_core::labels::Labelling;
 use airlock_core::problem::Problem;
-use airlock_core::rules::{Rule, is_match};
-use airlock_core::search::Texts;
+use airlock_core::rules::PatternRule;
+use airlock_core::search::IndexedTexts;
+use airlock_core::tool_pattern::is_match;
 use codegen::description::Description;
 use codegen::stub::{StubTable, ToolStub};
 
-use super::checks::AllChecks;
-use super::offered::Offered;
-use super::own;
-use crate::config::Trust;
+use super::server_tools::ServerTools;
+use super::tool_checks::CheckRegistry;
+use super::tool_discovery;
+use crate::config::ToolTrust;
 use crate::lock_file::Pin;
-use crate::tool_files::{self, Loaded};
+use crate::tool_files::{self, LoadedToolFiles};
 
-const TO_ITS_AUTHOR: &str = "tell the server's author; its other tools are not touched";
+const TO_ITS_AUTHOR: &str =
+    "report this to the server's author; the server's other tools still work";
 
-/// A place in what search has read.
-pub(crate) type InTexts = (Arc<Texts>, usize);
+/// Search texts of several tools, and the position of one tool in them.
+pub(crate) type SearchTexts = (Arc<IndexedTexts>, usize);
 
-/// What is known of all tools.
+/// All tools: their catalog, descriptions and stubs, and the problems that were found.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub(super) struct ToolSet {
     pub(super) catalog: Catalog,
     pub(super) descriptions: Vec<Description>,
-    /// Of each description what search reads of it, where it has been read already.
-    pub(super) texts: Vec<Option<InTexts>>,
+    /// The search text of each description, if it has been built.
+    pub(super) texts: Vec<Option<SearchTexts>>,
     pub(super) stubs: StubTable,
     pub(super) problems: Vec<Problem>,
 }
 
-/// What is known of a server besides its tools.
-struct Around<'a> {
+/// The properties of a server that apply to all its tools.
+struct ServerContext<'a> {
     server: &'a ServerName,
-    trust: &'a Trust,
+    trust: &'a ToolTrust,
     pin: &'a Pin,
-    /// Of a tool of which nobody says anything.
+    /// The labels of a tool that no label rule matches.
     labelling: &'a Arc<Labelling>,
 }
 
-impl Tools {
-    pub(super) fn of(
-        offered: &[&Offered],
-        files: &Loaded,
-        sayings: &Sayings,
-        checks: &mut AllChecks,
+impl ToolSet {
+    pub(super) fn build(
+        offered: &[&ServerTools],
+        files: &LoadedToolFiles,
+        label_config: &LabelConfig,
+        checks: &mut CheckRegistry,
     ) -> Self {
         let mut tools = Self::default();
         for offer in offered {
@@ -59,12 +61,16 @@ impl Tools {
                 match read {
                     Ok(description) => {
                         let texts = offer.texts.clone().zip(places.next());
-                        tools.describe(own::shortened(description.clone()), texts, files);
+                        tools.describe(
+                            tool_discovery::shortened(description.clone()),
+                            texts,
+                            files,
+                        );
                     }
                     Err(bad) => tools.left_out(&offer.server, bad.to_string()),
                 }
             }
-            tools.name_strangers(&offer.server, files);
+            tools.report_unmatched_files(&offer.server, files);
         }
         let table = StubTable::build(&tools.descriptions);
         for note in &table.notes {
@@ -74,22 +80,22 @@ impl Tools {
                 .push(Problem::new("tool-renamed", what, "", ""));
         }
         let offer = |server: &str| offered.iter().find(|offer| offer.server == server);
-        let unlabelled = Arc::new(sayings.of_nobody());
+        let unlabelled = Arc::new(label_config.unlabelled());
         let mut servers = Vec::with_capacity(table.servers.len());
         for stubs in &table.servers {
             let offer = offer(&stubs.server);
             let trust = offer.map(|offer| offer.trust.clone()).unwrap_or_default();
             let pin = offer.map(|offer| offer.pin.clone()).unwrap_or_default();
             let name = ServerName(stubs.server.as_str().into());
-            let is_labelled = sayings.is_about(&name);
-            let labelled = |tool: Tool| match tool.whose {
-                Whose::Other if !is_labelled => tool,
-                whose => Tool {
-                    labelling: Arc::new(own::labelling(whose, &tool.id, sayings)),
+            let is_labelled = label_config.is_about(&name);
+            let labelled = |tool: Tool| match tool.owner {
+                ToolOwner::Other if !is_labelled => tool,
+                owner => Tool {
+                    labelling: Arc::new(tool_discovery::labelling(owner, &tool.id, label_config)),
                     ..tool
                 },
             };
-            let around = Around {
+            let around = ServerContext {
                 server: &name,
                 trust: &trust,
                 pin: &pin,
@@ -120,10 +126,15 @@ impl Tools {
         tools
     }
 
-    fn tool(&self, around: &Around<'_>, stub: &ToolStub, checks: &mut AllChecks) -> Option<Tool> {
+    fn tool(
+        &self,
+        around: &ServerContext<'_>,
+        stub: &ToolStub,
+        checks: &mut CheckRegistry,
+    ) -> Option<Tool> {
         let description = self.descriptions.get(stub.description)?;
         let checks = checks.of(description);
-        let whose = own::whose(&around.server.0, &stub.wire_name);
+        let owner = tool_discovery::owner(&around.server.0, &stub.wire_name);
         Some(Tool {
             id: ToolId {
                 server: around.server.clone(),
@@ -135,20 +146,25 @@ impl Tools {
             order: stub.order,
             description_digest: description.digest,
             upstream_digest: description.upstream,
-            whose,
+            owner,
             effects: effects(description, around.trust),
             labelling: Arc::clone(around.labelling),
             pinned: around.pin.holds(description),
             stale: false,
             unwrap: stub.unwrap,
-            input: own::checked(whose, checks.input),
-            doubts: checks.doubts,
-            output: checks.output,
+            args_check: tool_discovery::checked(owner, checks.args_check),
+            likely_mistakes: checks.likely_mistakes,
+            result_check: checks.result_check,
         })
     }
 
-    /// What the server says, with what a file says of it.
-    fn describe(&mut self, description: Description, texts: Option<InTexts>, files: &Loaded) {
+    /// Adds the description of a tool, completed by its tool file.
+    fn describe(
+        &mut self,
+        description: Description,
+        texts: Option<SearchTexts>,
+        files: &LoadedToolFiles,
+    ) {
         let mut texts = texts;
         let description = match files.about(&description.server, &description.name) {
             Some(file) => {
@@ -166,8 +182,8 @@ impl Tools {
         self.texts.push(texts);
     }
 
-    /// Files about tools that their server does not offer.
-    fn name_strangers(&mut self, server: &str, files: &Loaded) {
+    /// Reports tool files for tools that the server does not offer.
+    fn report_unmatched_files(&mut self, server: &str, files: &LoadedToolFiles) {
         let of_server = |it: &&Description| it.server == server;
         let offered: Vec<String> = self
             .descriptions
@@ -189,7 +205,7 @@ impl Tools {
 }
 
 pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
-    let what = format!("a tool of `{server}` is left out");
+    let what = format!("a tool of `{server}` is not offered");
     Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
 }
 
@@ -198,8 +214,8 @@ pub(super) fn tool_unusable(tool: &ToolId, why: String) -> Problem {
     Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
 }
 
-/// A rule that is about nothing.
-pub(super) fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
+/// Returns the problem of a rule that matches no tool.
+pub(super) fn unmatched(rule: &PatternRule, closest: Option<ToolId>) -> Problem {
     let next = closest.map_or_else(
         || "`airlock types --detail names` lists all tools".to_owned(),
         |tool| format!("did you mean `{tool}`?"),
@@ -212,8 +228,9 @@ pub(super) fn unmatched(rule: &Rule, closest: Option<ToolId>) -> Problem {
     )
 }
 
-/// What our configuration says; an annotation is believed only of a server that is trusted.
-pub(super) fn effects(description: &Description, trust: &Trust) -> Effects {
+/// Returns the effects of a tool from the configuration. Annotations count only if the server is
+/// trusted with them.
+pub(super) fn effects(description: &Description, trust: &ToolTrust) -> Effects {
     let claims = &description.claims;
     let named = |patterns: &[String]| {
         let is_named = patterns
@@ -237,16 +254,16 @@ mod tests {
     use crate::config::UnknownKeys;
     use serde_json::{Value, json};
 
-    fn offered(trust: Trust, tools: Vec<Value>) -> Tools {
-        let offered = Offered {
+    fn offered(trust: ToolTrust, tools: Vec<Value>) -> ToolSet {
+        let offered = ServerTools {
             trust,
-            ..Offered::of("fs".into(), tools)
+            ..ServerTools::new("fs".into(), tools)
         };
-        Tools::of(
+        ToolSet::build(
             &[&offered],
-            &Loaded::default(),
-            &Sayings::default(),
-            &mut AllChecks::new(UnknownKeys::Warn),
+            &LoadedToolFiles::default(),
+            &LabelConfig::default(),
+            &mut CheckRegistry::new(UnknownKeys::Warn),
         )
     }
 
@@ -255,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_tool_is_left_out_and_hides_no_other() {
+    fn bad_tool_is_left_out_without_affecting_others() {
         let tools = offered(
-            Trust::default(),
+            ToolTrust::default(),
             vec![json!({"inputSchema": 1}), tool("read"), json!(7)],
         );
         assert_eq!(
@@ -272,27 +289,27 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_to_be_read_only_is_believed_only_when_the_configuration_says_so() {
+    fn read_only_claim_counts_only_if_configured() {
         for (trust, expected) in [
-            (Trust::default(), None),
+            (ToolTrust::default(), None),
             (
-                Trust {
+                ToolTrust {
                     annotations: true,
-                    ..Trust::default()
+                    ..ToolTrust::default()
                 },
                 Some(true),
             ),
             (
-                Trust {
+                ToolTrust {
                     read_only: vec!["re*".into()],
-                    ..Trust::default()
+                    ..ToolTrust::default()
                 },
                 Some(true),
             ),
             (
-                Trust {
+                ToolTrust {
                     read_only: vec!["x*".into()],
-                    ..Trust::default()
+                    ..ToolTrust::default()
                 },
                 None,
             ),
@@ -306,20 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_do_not_fit_are_findings() {
+    fn mismatching_arguments_are_findings() {
         let schema =
             json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
         let tools = offered(
-            Trust::default(),
+            ToolTrust::default(),
             vec![json!({"name": "t", "inputSchema": schema})],
         );
         let tool = tools.catalog.tools().next().unwrap();
-        assert_eq!(tool.input.findings(&json!({"n": 1})), Vec::<String>::new());
-        assert_eq!(tool.input.findings(&json!({"n": "1"})).len(), 1);
+        assert_eq!(
+            tool.args_check.findings(&json!({"n": 1})),
+            Vec::<String>::new()
+        );
+        assert_eq!(tool.args_check.findings(&json!({"n": "1"})).len(), 1);
     }
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn star_matches_any_characters() {
         for (pattern, name, expected) in [
             ("read", "read", true),
             ("read", "reads", false),

@@ -1,21 +1,22 @@
-//! The refusal of a run for which there was no room in time.
+//! The error of a run that was refused because no room was free in time.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::config::units::{show_bytes, show_ms};
+use crate::units::{show_bytes, show_ms};
 
-/// No room came in time: too many runs, or too much memory in use.
+/// The error of a run that got no room in time, because too many runs were in progress or too much
+/// memory was in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Busy {
-    pub(super) scarce: Scarce,
+    pub(super) scarce: BusyReason,
     pub(super) waited: Duration,
-    /// When the run has a chance again, as far as can be guessed.
+    /// The estimated time after which another attempt can succeed.
     pub retry_after: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scarce {
+pub(super) enum BusyReason {
     Runs { runs: usize },
     Memory { bytes: u64 },
 }
@@ -30,10 +31,10 @@ impl Busy {
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scarce {
-            Scarce::Runs { runs } => {
-                write!(f, "{runs} runs are going on, which is the limit `runs`")?;
+            BusyReason::Runs { runs } => {
+                write!(f, "{runs} runs are in progress, which is the limit `runs`")?;
             }
-            Scarce::Memory { bytes } => {
+            BusyReason::Memory { bytes } => {
                 let bytes = show_bytes(bytes);
                 write!(f, "all runs together use the {bytes} of `runs-memory`")?;
             }
@@ -42,7 +43,7 @@ impl fmt::Display for Busy {
             Duration::ZERO => Ok(()),
             waited => {
                 let ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-                write!(f, ", and there was no room within {}", show_ms(ms))
+                write!(f, ", and no room became free within {}", show_ms(ms))
             }
         }
     }

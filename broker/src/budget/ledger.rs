@@ -1,41 +1,41 @@
-//! Who holds how much memory, and whether more may be given without a deadlock.
+//! Tracks how much memory each run holds, and whether more can be granted without a deadlock.
 //!
-//! Each run holds a base from its start to its end: what a sandbox begins with and a little more.
-//! What it grows by beyond that comes from a pool, and an eighth of all memory stays out of the
-//! pool, so that runs that need no more than their base still begin while others are large.
+//! Each run holds a base from its start to its end: the initial memory of a sandbox and a little
+//! more. Growth beyond the base comes from a pool. An eighth of all memory stays outside the pool,
+//! so that runs that need only their base can begin while others are large.
 //!
-//! A run may grow only if all runs can still come to their end, one after the other, when each of
-//! them first grows to its limit (the banker's algorithm). So runs that wait for memory never
-//! wait for each other, and none has to be ended to make room.
+//! A run may grow only if all runs can still finish one after the other, even if each of them first
+//! grows to its limit (the banker's algorithm). Runs that wait for memory therefore never wait for
+//! each other, and no run has to be ended to make room.
 
 use std::collections::HashMap;
 
 /// The number of a run.
 pub(super) type RunNumber = u64;
 
-/// Memory that a run holds from its start to its end.
+/// Memory in bytes that a run holds from its start to its end.
 pub(crate) const BASE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Of all memory, what growing runs leave to the bases of others.
+/// The divisor for the part of all memory that growing runs must leave for the bases of other runs.
 const KEPT_SHARE: u64 = 8;
 
 #[derive(Debug)]
 pub(super) struct Ledger {
     runs_max: usize,
     total: u64,
-    /// What growing runs leave to bases.
+    /// Memory that growing runs must leave for bases.
     kept: u64,
     runs: HashMap<RunNumber, Held>,
     grown: u64,
-    /// No run that is there may grow by more.
+    /// An upper bound for the growth of every current run.
     claim_max: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// Beyond the base.
+    /// Memory beyond the base.
     grown: u64,
-    /// How much that may become.
+    /// The maximum of `grown`.
     claim: u64,
 }
 
@@ -46,7 +46,7 @@ impl Held {
 }
 
 impl Ledger {
-    /// For runs that each may have `run_bytes`. One of them always fits.
+    /// Creates a ledger for runs that may use `run_bytes` each. One such run always fits.
     pub(super) fn new(runs_max: usize, total: u64, run_bytes: u64) -> Self {
         let total = total.max(BASE_BYTES);
         Self {
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// The most that one run can have.
+    /// Returns the maximum memory of one run.
     pub(super) fn run_bytes_max(&self) -> u64 {
         self.total - self.kept.max(BASE_BYTES) + BASE_BYTES
     }
@@ -76,12 +76,12 @@ impl Ledger {
         self.total
     }
 
-    /// All that is held.
+    /// Returns the memory of all runs.
     pub(super) fn held(&self) -> u64 {
         self.bases(self.runs.len()) + self.grown
     }
 
-    /// Whether there is room for one more run that may have `bytes`.
+    /// Returns whether there is room for one more run that may use `bytes`.
     pub(super) fn admits(&self, bytes: u64) -> bool {
         let count = self.runs.len() + 1;
         if count > self.runs_max || self.bases(count) + self.grown > self.total {
@@ -95,7 +95,7 @@ impl Ledger {
             return false;
         };
         let is_unchanged = Some(free) == self.free(self.runs.len(), self.grown);
-        // A base that was kept for it takes nothing from those that grow.
+        // A base that fits into the kept memory takes nothing from runs that grow.
         (is_unchanged && newcomer.claim <= self.pool(count))
             || self.is_safe(free, self.runs.values().copied().chain([newcomer]))
     }
@@ -106,7 +106,7 @@ impl Ledger {
         self.runs.insert(run, Held { grown: 0, claim });
     }
 
-    /// Whether a run may hold `bytes` in all.
+    /// Returns whether a run may hold `bytes` in total.
     pub(super) fn may_hold(&self, run: RunNumber, bytes: u64) -> bool {
         let Some(held) = self.runs.get(&run) else {
             return false;
@@ -142,7 +142,7 @@ impl Ledger {
         }
     }
 
-    /// Beyond the base, for a run that may have `bytes`.
+    /// Returns the maximum growth beyond the base, for a run that may use `bytes`.
     fn claim(&self, bytes: u64) -> u64 {
         bytes.min(self.run_bytes_max()).saturating_sub(BASE_BYTES)
     }
@@ -151,17 +151,18 @@ impl Ledger {
         BASE_BYTES.saturating_mul(count as u64)
     }
 
-    /// What runs can grow by in all when there are so many.
+    /// Returns the total growth that is possible with `count` runs.
     fn pool(&self, count: usize) -> u64 {
         self.total.saturating_sub(self.bases(count).max(self.kept))
     }
 
-    /// What is left of it; none when it is overdrawn.
+    /// Returns the unused part of the pool, or `None` if it is overdrawn.
     fn free(&self, count: usize, grown: u64) -> Option<u64> {
         self.pool(count).checked_sub(grown)
     }
 
-    /// Whether all can come to their end one after the other, those that need least first.
+    /// Returns whether all runs can finish one after the other, if those that need least memory
+    /// finish first.
     fn is_safe(&self, mut free: u64, runs: impl Iterator<Item = Held>) -> bool {
         if free >= self.claim_max {
             let mut runs = runs;
@@ -185,7 +186,7 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// Runs of 256 MiB under 1 GiB.
+    /// Returns a ledger of 1 GiB with runs of 256 MiB.
     fn ledger(count: u64) -> Ledger {
         let mut ledger = Ledger::new(100, 1024 * MIB, 256 * MIB);
         for run in 0..count {

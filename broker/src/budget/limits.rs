@@ -1,19 +1,19 @@
-//! The limits of all runs together.
+//! The limits for all runs together.
 
 use airlock_core::limits::BadLimit;
 
 use super::machine;
 
-/// Each of them is a bound; where one is absent, the machine says how much it is.
+/// The limits of a budget. An absent limit is derived from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetLimits {
-    /// Runs at the same time.
+    /// Maximum number of runs at the same time.
     pub runs_max: u32,
-    /// Memory of all sandboxes together. Absent: half of the machine's.
+    /// Memory in bytes of all sandboxes together. Default: half of the machine's memory.
     pub memory_bytes_max: Option<u64>,
-    /// Sandboxes that compute at the same time. Absent: one for each processor.
+    /// Maximum number of sandboxes that compute at the same time. Default: one per processor.
     pub computing_max: Option<u32>,
-    /// How long a run waits for room before it is refused.
+    /// How long a run waits for room before it is refused, in milliseconds.
     pub queue_wall_ms_max: u64,
 }
 
@@ -29,7 +29,7 @@ impl Default for BudgetLimits {
 }
 
 const MIB: u64 = 1024 * 1024;
-/// Where the machine does not say how much memory it has.
+/// Assumed memory of a machine that does not report it.
 const MEMORY_BYTES_ASSUMED: u64 = 4 * 1024 * MIB;
 
 impl BudgetLimits {
@@ -55,7 +55,7 @@ impl BudgetLimits {
         })
     }
 
-    /// Memory for all sandboxes, when one may have `run_bytes`.
+    /// Returns the memory for all sandboxes, if one sandbox may use `run_bytes`.
     pub(super) fn memory_bytes(&self, run_bytes: u64) -> u64 {
         self.memory_bytes_max.unwrap_or_else(|| {
             let half = machine::memory_bytes().unwrap_or(2 * MEMORY_BYTES_ASSUMED) / 2;

@@ -1,8 +1,8 @@
-//! How much memory there is for this process.
+//! Finds out how much memory this process can use.
 
 use std::path::Path;
 
-/// What the machine has, or what the process may have of it, if that is less.
+/// Returns the memory of the machine, or the limit of the process if that is lower.
 pub(super) fn memory_bytes() -> Option<u64> {
     let whole = whole();
     let allowed = allowed();
@@ -19,7 +19,7 @@ fn whole() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The smallest limit of the control groups that the process is in.
+/// Returns the lowest limit of the control groups that contain the process.
 fn allowed() -> Option<u64> {
     let told = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = told.lines().find_map(|it| it.strip_prefix("0::/"))?;

@@ -1,4 +1,4 @@
-//! The processor: how many sandboxes compute at the same time, and who waits for a turn.
+//! Limits how many sandboxes compute at the same time, and queues the others.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,18 +6,18 @@ use std::thread::{self, Thread};
 
 use super::ledger::RunNumber;
 use super::room::Wait;
-use super::turns::{Level, Turn, Turns};
+use super::turns::{Turn, Turns};
 
-/// Makes a guest that computes look up soon. Called from any thread.
+/// Interrupts a guest that computes, so that it soon calls the host. Any thread may call this.
 pub(crate) type Interrupt = Arc<dyn Fn() + Send + Sync>;
 
 pub(super) struct Processor {
     turns: Mutex<Turns<Waiter, Interrupt>>,
-    /// Those that wait, to be seen without the lock.
+    /// The number of waiting guests, readable without the lock.
     waiting: AtomicUsize,
 }
 
-/// How to give a turn to a guest that waits.
+/// The means to give a turn to a waiting guest.
 struct Waiter {
     has_turn: Arc<AtomicBool>,
     thread: Thread,
@@ -25,20 +25,21 @@ struct Waiter {
     computed_us: u64,
 }
 
-/// Who wants a turn.
-pub(super) struct Wants<'a> {
+/// A request for a turn.
+pub(super) struct TurnRequest<'a> {
     pub(super) run: RunNumber,
     pub(super) caller: &'a Arc<str>,
-    /// So far.
+    /// How long the run has computed so far, in microseconds.
     pub(super) computed_us: u64,
 }
 
-impl Wants<'_> {
-    fn turn<T>(&self, with: T) -> Turn<T> {
+impl TurnRequest<'_> {
+    fn turn<T, W, C>(&self, turns: &Turns<W, C>, with: T) -> Turn<T> {
         Turn {
             run: self.run,
             caller: Arc::clone(self.caller),
-            level: Level::of(self.computed_us),
+            level: turns.level(self.caller, self.computed_us),
+            is_failing: turns.is_failing(self.caller),
             is_assured: false,
             with,
         }
@@ -53,7 +54,7 @@ impl Processor {
         }
     }
 
-    /// Those that compute, and those that wait for their turn.
+    /// Returns the number of guests that compute, and the number that wait for a turn.
     pub(super) fn usage(&self) -> (usize, usize) {
         let turns = self.lock();
         (turns.computing(), turns.waiting())
@@ -63,7 +64,7 @@ impl Processor {
         self.lock().enter(caller);
     }
 
-    /// The run is over, wherever it was.
+    /// Removes a finished run, whether it computed or waited.
     pub(super) fn leave(&self, run: RunNumber, caller: &Arc<str>) {
         let mut turns = self.lock();
         turns.leave(caller);
@@ -71,18 +72,23 @@ impl Processor {
         self.give(turns);
     }
 
-    /// Returns when the run has its turn, or when it is to be stopped instead.
-    pub(super) fn begin(&self, wants: &Wants<'_>, interrupt: &Interrupt, wait: &Wait<'_>) {
+    /// Notes whether a run of this caller succeeded.
+    pub(super) fn note_end(&self, caller: &Arc<str>, succeeded: bool) {
+        self.lock().note_end(caller, succeeded);
+    }
+
+    /// Waits until the run has its turn or must stop.
+    pub(super) fn begin(&self, wants: &TurnRequest<'_>, interrupt: &Interrupt, wait: &Wait<'_>) {
         let mut turns = self.lock();
-        if turns.has_room() {
-            let turn = wants.turn(Arc::clone(interrupt));
+        if turns.has_room(wants.caller) {
+            let turn = wants.turn(&turns, Arc::clone(interrupt));
             return turns.begin(turn, wants.computed_us);
         }
         self.wait(turns, wants, Arc::clone(interrupt), wait);
     }
 
-    /// The run computes no longer. `used_us`: what its caller has not been charged for. What
-    /// interrupted it, if it had a turn.
+    /// Ends the turn of a run. `used_us` is the computing time for which its caller has not been
+    /// charged yet. Returns the interrupt of the run if it had a turn.
     pub(super) fn end(&self, run: RunNumber, caller: &Arc<str>, used_us: u64) -> Option<Interrupt> {
         let mut turns = self.lock();
         turns.charge(caller, used_us);
@@ -95,9 +101,9 @@ impl Processor {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Yields to a waiting guest whose turn it is, and returns when it is this one's
-    /// again. Whether it made way.
-    pub(super) fn make_way(&self, wants: &Wants<'_>, used_us: u64, wait: &Wait<'_>) -> bool {
+    /// Yields to a waiting guest whose turn it is, and returns when this run has a turn again.
+    /// Returns whether the run yielded.
+    pub(super) fn make_way(&self, wants: &TurnRequest<'_>, used_us: u64, wait: &Wait<'_>) -> bool {
         let mut turns = self.lock();
         turns.charge(wants.caller, used_us);
         if !turns.makes_way(wants.run, wants.computed_us) {
@@ -113,19 +119,21 @@ impl Processor {
     fn wait(
         &self,
         mut turns: MutexGuard<'_, Turns<Waiter, Interrupt>>,
-        wants: &Wants<'_>,
+        wants: &TurnRequest<'_>,
         interrupt: Interrupt,
         wait: &Wait<'_>,
     ) {
-        let level = Level::of(wants.computed_us);
         let has_turn = Arc::new(AtomicBool::new(false));
-        turns.wait(wants.turn(Waiter {
+        let waiter = Waiter {
             has_turn: Arc::clone(&has_turn),
             thread: thread::current(),
             interrupt,
             computed_us: wants.computed_us,
-        }));
-        let pushed_aside = turns.pushed_aside_by(level);
+        };
+        let turn = wants.turn(&turns, waiter);
+        let level = turn.level;
+        turns.wait(turn);
+        let pushed_aside = turns.displaced_by(level);
         let pushed_aside = pushed_aside.map(|turn| Arc::clone(&turn.with));
         self.give(turns);
         if let Some(interrupt) = pushed_aside {
@@ -140,13 +148,14 @@ impl Processor {
         }
     }
 
-    /// Gives turns to those who are next, as long as there is room.
+    /// Gives turns to the next guests while there is room.
     fn give(&self, mut turns: MutexGuard<'_, Turns<Waiter, Interrupt>>) {
         let mut woken = Vec::new();
         while let Some(Turn {
             run,
             caller,
             level,
+            is_failing,
             is_assured,
             with,
         }) = turns.next()
@@ -155,6 +164,7 @@ impl Processor {
                 run,
                 caller,
                 level,
+                is_failing,
                 is_assured,
                 with: with.interrupt,
             };

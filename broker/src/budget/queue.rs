@@ -1,11 +1,11 @@
-//! A queue that is fair to callers: round robin over callers, first in first out within one.
+//! A queue that is fair to callers: round robin over callers, first in first out within one caller.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
-    /// The callers that have something waiting; the first one is next.
+    /// The callers with waiting items. The first caller is next.
     callers: VecDeque<OfCaller<T>>,
     latest: u64,
 }
@@ -16,7 +16,7 @@ struct OfCaller<T> {
     waiting: VecDeque<(Ticket, T)>,
 }
 
-/// A place in the queue.
+/// Identifies an item in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket(u64);
 
@@ -43,13 +43,13 @@ impl<T> FairQueue<T> {
         ticket
     }
 
-    /// What is next, without taking it.
+    /// Returns the next item without removing it.
     pub(super) fn first(&self) -> Option<&T> {
         let (_, item) = self.callers.front()?.waiting.front()?;
         Some(item)
     }
 
-    /// What is next; its caller then waits for all others to have had a turn.
+    /// Removes the next item. Its caller then comes after all others.
     pub(super) fn pop(&mut self) -> Option<T> {
         let mut of_caller = self.callers.pop_front()?;
         let (_, item) = of_caller.waiting.pop_front()?;
@@ -59,7 +59,7 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// Takes an item out of the middle; none if it is not there any more.
+    /// Removes an item from the middle. Returns `None` if it is no longer there.
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<T> {
         for (place, of_caller) in self.callers.iter_mut().enumerate() {
             let found = of_caller.waiting.iter().position(|it| it.0 == ticket);
@@ -88,7 +88,7 @@ mod tests {
 
     fn queue(items: &[&'static str]) -> (FairQueue<&'static str>, Vec<Ticket>) {
         let mut queue = FairQueue::default();
-        // The first letter is the caller.
+        // The first letter of an item names its caller.
         let tickets = items.iter().map(|it| queue.push(&it[..1].into(), *it));
         let tickets = tickets.collect();
         (queue, tickets)

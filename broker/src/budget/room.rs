@@ -1,4 +1,4 @@
-//! Room for runs: who is let in, who may grow, and who waits for that.
+//! Decides which runs are admitted, which may use more memory, and which wait.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::busy::{Busy, Scarce};
+use super::busy::{Busy, BusyReason};
 use super::ledger::{Ledger, RunNumber};
 use super::queue::{FairQueue, Ticket};
-use crate::sandbox::StopHandle;
+use crate::stop_handle::StopHandle;
 
-/// How long a run is thought to take before the first one has ended.
+/// Assumed duration of a run in milliseconds, before the first run has ended.
 const RUN_MS_ASSUMED: u64 = 1_000;
-/// Of the time that a run took, in what is thought of the next ones.
+/// The divisor for the weight of the latest run in the moving average of durations.
 const RUN_MS_SHARE: u64 = 8;
-/// The shortest and the longest `retry_after` of a refused run.
+/// The shortest and the longest `retry_after` of a refused run, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct State {
     run_ms: u64,
 }
 
-/// A run that waits to be let in.
+/// A run that waits to be admitted.
 #[derive(Debug)]
 struct Entering {
     bytes: u64,
@@ -55,7 +55,7 @@ struct Growing {
     thread: Thread,
 }
 
-/// What a run holds from its start to its end. Dropping it makes room for others.
+/// A run's place in the budget, from its start to its end. Dropping it makes room for others.
 #[derive(Debug)]
 pub(super) struct Place {
     room: Arc<Room>,
@@ -64,25 +64,25 @@ pub(super) struct Place {
     since: Instant,
 }
 
-/// What can end the waiting besides room.
+/// The events other than free room that end a wait.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     pub(crate) stop: &'a StopHandle,
-    /// Until the run's own deadline.
+    /// The time until the run's own deadline.
     pub(crate) at_most: Duration,
 }
 
-/// What came of asking for more memory.
+/// The result of a request for more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grown {
+pub(crate) enum GrowResult {
     Yes,
-    /// No room came in time.
+    /// No room was free in time.
     No,
     /// The run was stopped, or its time is over.
     Stopped,
 }
 
-/// What is used at a moment.
+/// The current usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RoomUsage {
     pub(super) runs: usize,
@@ -92,18 +92,18 @@ pub(super) struct RoomUsage {
     pub(super) refused: u64,
 }
 
-/// What is to be done when the lock is free.
+/// Notifications to send after the lock is released.
 #[derive(Default)]
-struct Settled {
+struct PendingWakeups {
     let_in: Vec<(oneshot::Sender<Place>, Place)>,
     woken: Vec<Thread>,
 }
 
-impl Settled {
+impl PendingWakeups {
     fn tell(self) {
         self.woken.iter().for_each(Thread::unpark);
         for (entered, place) in self.let_in {
-            // If the receiver is gone, dropping the place gives it back.
+            // If the receiver is gone, `send` returns the place, and dropping it makes room.
             drop(entered.send(place));
         }
     }
@@ -139,14 +139,14 @@ impl Room {
         }
     }
 
-    /// A place for a run that may have `bytes`, if one is free and no run waits.
+    /// Returns a place for a run that may use `bytes`, if one is free and no run waits.
     pub(super) fn try_enter(self: &Arc<Self>, caller: &Arc<str>, bytes: u64) -> Option<Place> {
         let mut state = self.lock();
         let is_free = state.waiting.is_empty() && state.ledger.admits(bytes);
         is_free.then(|| self.let_in(&mut state, caller, bytes))
     }
 
-    /// The same, with waiting. Dropping the future gives up.
+    /// Waits for a place for a run that may use `bytes`. Dropping the future gives up.
     pub(super) async fn enter(
         self: &Arc<Self>,
         caller: &Arc<str>,
@@ -165,7 +165,7 @@ impl Room {
             ticket: self.lock().waiting.push(caller, entering),
             room: self,
         };
-        // Room may have come in between.
+        // Room may have become free in between.
         self.settle(self.lock());
         let came = timeout(self.queue_wall, place).await;
         drop(waits);
@@ -175,21 +175,21 @@ impl Room {
         }
     }
 
-    /// Lets a run hold `bytes` in all, after waiting where that may help.
+    /// Lets a run hold `bytes` in total, after a wait if necessary.
     pub(super) fn grow(
         self: &Arc<Self>,
         place: &Place,
         bytes: u64,
         wait: Option<&Wait<'_>>,
-    ) -> Grown {
+    ) -> GrowResult {
         let run = place.run;
         let mut state = self.lock();
         if state.growing.is_empty() && state.ledger.may_hold(run, bytes) {
             state.ledger.hold(run, bytes);
-            return Grown::Yes;
+            return GrowResult::Yes;
         }
         let Some(wait) = wait else {
-            return Grown::No;
+            return GrowResult::No;
         };
         let may_grow = Arc::new(AtomicBool::new(false));
         state.growing.push(Growing {
@@ -205,25 +205,25 @@ impl Room {
         let mut state = self.lock();
         state.growing.retain(|it| it.run != run);
         match () {
-            () if may_grow.load(Ordering::Acquire) => Grown::Yes,
-            () if wait.stop.is_stopped() || wait.at_most < self.queue_wall => Grown::Stopped,
-            () => Grown::No,
+            () if may_grow.load(Ordering::Acquire) => GrowResult::Yes,
+            () if wait.stop.is_stopped() || wait.at_most < self.queue_wall => GrowResult::Stopped,
+            () => GrowResult::No,
         }
     }
 
-    /// A run holds no more than `bytes` from now on.
+    /// Reduces the memory of a run to `bytes`.
     pub(super) fn shrink(self: &Arc<Self>, run: RunNumber, bytes: u64) {
         let mut state = self.lock();
         state.ledger.hold(run, bytes);
         self.settle(state);
     }
 
-    /// Why and until when a run that waited to grow is refused.
+    /// Returns the error of a run that waited to grow without success.
     pub(super) fn refuse_growth(&self) -> Busy {
         let mut state = self.lock();
         state.refused += 1;
         Busy {
-            scarce: Scarce::Memory {
+            scarce: BusyReason::Memory {
                 bytes: state.ledger.total(),
             },
             waited: self.queue_wall,
@@ -236,10 +236,10 @@ impl Room {
         state.refused += 1;
         let ledger = &state.ledger;
         let scarce = match ledger.runs() >= ledger.runs_max() {
-            true => Scarce::Runs {
+            true => BusyReason::Runs {
                 runs: ledger.runs_max(),
             },
-            false => Scarce::Memory {
+            false => BusyReason::Memory {
                 bytes: ledger.total(),
             },
         };
@@ -261,9 +261,9 @@ impl Room {
         }
     }
 
-    /// Gives what is free to those who wait: first to runs that have begun, so that they end.
+    /// Grants free room to waiting runs. Runs that have begun come first, so that they can finish.
     fn settle(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
-        let mut settled = Settled::default();
+        let mut settled = PendingWakeups::default();
         state.let_grow(&mut settled);
         while let Some(first) = state.waiting.first()
             && state.ledger.admits(first.bytes)
@@ -294,8 +294,9 @@ impl Room {
 }
 
 impl State {
-    /// Orders by how much each caller asks for in total, smallest first, then by arrival.
-    fn let_grow(&mut self, settled: &mut Settled) {
+    /// Lets waiting runs grow. The caller that requests the least memory in total comes first, then
+    /// the run that arrived first.
+    fn let_grow(&mut self, settled: &mut PendingWakeups) {
         if self.growing.is_empty() {
             return;
         }
@@ -316,7 +317,7 @@ impl State {
             .retain(|it| !it.may_grow.load(Ordering::Relaxed));
     }
 
-    /// When those who wait now will have had their turn, as far as can be guessed.
+    /// Returns the estimated time until the runs that wait now have had their turn.
     fn retry_after(&self) -> Duration {
         let ahead = (self.waiting.len() + self.growing.len()) as u64 + 1;
         let at_once = (self.ledger.runs() as u64).max(1);

@@ -1,35 +1,35 @@
 //! One run's part of the budget.
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::busy::Busy;
 use super::ledger::BASE_BYTES;
-use super::processor::{Interrupt, Processor, Wants};
-use super::room::{Grown, Place, Room, Wait};
+use super::processor::{Interrupt, Processor, TurnRequest};
+use super::room::{GrowResult, Place, Room, Wait};
 use super::turns::Level;
+use crate::thread_priority;
 
-/// What a run may take while it goes on. Everything comes back when the last clone is dropped. The
-/// guests of a run are on one thread, one after the other.
+/// The resources that a run holds while it is in progress. They are returned when the last clone is
+/// dropped. The guests of a run are on one thread, one after the other.
 #[derive(Clone)]
-pub(crate) struct Share(Arc<Inner>);
+pub(crate) struct RunShare(Arc<Inner>);
 
 struct Inner {
     place: Place,
     room: Arc<Room>,
     processor: Arc<Processor>,
-    /// By all its guests.
+    /// Computing time of all guests of the run, in microseconds.
     computed_us: AtomicU64,
-    /// Of that, what its caller was not charged for yet.
+    /// The part of `computed_us` that the caller was not charged for yet.
     uncharged_us: AtomicU64,
-    /// Of all its guests that live.
+    /// Memory in bytes of all live guests of the run.
     bytes: AtomicU64,
     has_own_thread: AtomicBool,
 }
 
-impl fmt::Debug for Share {
+impl fmt::Debug for RunShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Share")
             .field("run", &self.0.place.run)
@@ -37,7 +37,7 @@ impl fmt::Debug for Share {
     }
 }
 
-impl Share {
+impl RunShare {
     pub(super) fn new(place: Place, room: &Arc<Room>, processor: &Arc<Processor>) -> Self {
         processor.enter(&place.caller);
         Self(Arc::new(Inner {
@@ -51,52 +51,55 @@ impl Share {
         }))
     }
 
-    /// The run has a thread of its own: it may wait there for memory, and its
+    /// Marks the run as having its own thread. It may wait there for memory, and the thread's
     /// priority may be lowered.
     pub(crate) fn on_own_thread(&self) {
         self.0.has_own_thread.store(true, Ordering::Relaxed);
     }
 
-    /// The most memory that one run can have.
+    /// Returns the maximum memory in bytes for one run.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.0.room.run_bytes_max()
     }
 
-    /// Returns when a guest of the run may compute, or when it is to be stopped instead.
+    /// Waits until a guest of the run may compute or must stop.
     pub(crate) fn begin_turn(&self, interrupt: &Interrupt, wait: &Wait<'_>) {
         self.0.processor.begin(&self.wants(), interrupt, wait);
     }
 
-    /// To be told about once a millisecond while a guest computes: it has done so for `used_us`
-    /// since the last time. Waits while another guest has the turn.
+    /// Accounts for `used_us` of computing since the last call, and waits while another guest has
+    /// the turn. Called about once per millisecond while a guest computes.
     pub(crate) fn go_on(&self, used_us: u64, wait: &Wait<'_>) {
         self.note(used_us);
         if !self.0.processor.is_wanted() {
             return;
         }
         let wants = self.wants();
-        let is_long = Level::of(wants.computed_us).is_long();
-        let uncharged_us = self.0.uncharged_us.swap(0, Ordering::Relaxed);
-        if self.0.processor.make_way(&wants, uncharged_us, wait)
-            && is_long
-            && self.0.has_own_thread.load(Ordering::Relaxed)
+        if Level::of(wants.computed_us).gives_way() && self.0.has_own_thread.load(Ordering::Relaxed)
         {
-            lower_priority();
+            thread_priority::give_way();
         }
+        let uncharged_us = self.0.uncharged_us.swap(0, Ordering::Relaxed);
+        self.0.processor.make_way(&wants, uncharged_us, wait);
     }
 
-    /// The guest answers, or is over.
+    /// Ends the turn, because the guest answered or ended.
     pub(crate) fn end_turn(&self, used_us: u64) {
         self.note(used_us);
         let _ = self.pause();
     }
 
-    /// Why the run is refused when it may not grow.
+    /// Notes whether the run succeeded. The caller's next run may have to wait longer if it did not.
+    pub(crate) fn note_end(&self, succeeded: bool) {
+        self.0.processor.note_end(&self.0.place.caller, succeeded);
+    }
+
+    /// Returns the error of a run that may not grow.
     pub(crate) fn refuse_growth(&self) -> Busy {
         self.0.room.refuse_growth()
     }
 
-    /// Memory for a guest of the run.
+    /// Returns an account for the memory of one guest of the run.
     pub(crate) fn charge(&self) -> Charge {
         Charge {
             share: self.clone(),
@@ -104,15 +107,15 @@ impl Share {
         }
     }
 
-    fn grow(&self, by: u64, wait: Option<&Wait<'_>>) -> Grown {
+    fn grow(&self, by: u64, wait: Option<&Wait<'_>>) -> GrowResult {
         let bytes = self.0.bytes.load(Ordering::Relaxed).saturating_add(by);
         let room = &self.0.room;
         let grown = if bytes <= BASE_BYTES {
-            Grown::Yes
-        } else if let grown @ Grown::Yes = room.grow(&self.0.place, bytes, None) {
+            GrowResult::Yes
+        } else if let grown @ GrowResult::Yes = room.grow(&self.0.place, bytes, None) {
             grown
         } else if let Some(wait) = wait.filter(|_| self.0.has_own_thread.load(Ordering::Relaxed)) {
-            // Others compute meanwhile.
+            // Other guests compute meanwhile.
             let interrupt = self.pause();
             let grown = room.grow(&self.0.place, bytes, Some(wait));
             if let Some(interrupt) = interrupt {
@@ -120,9 +123,9 @@ impl Share {
             }
             grown
         } else {
-            Grown::No
+            GrowResult::No
         };
-        if grown == Grown::Yes {
+        if grown == GrowResult::Yes {
             self.0.bytes.store(bytes, Ordering::Relaxed);
         }
         grown
@@ -148,8 +151,8 @@ impl Share {
         self.0.processor.end(*run, caller, uncharged_us)
     }
 
-    fn wants(&self) -> Wants<'_> {
-        Wants {
+    fn wants(&self) -> TurnRequest<'_> {
+        TurnRequest {
             run: self.0.place.run,
             caller: &self.0.place.caller,
             computed_us: self.0.computed_us.load(Ordering::Relaxed),
@@ -163,23 +166,23 @@ impl Drop for Inner {
     }
 }
 
-/// What one guest holds of its run's memory. Dropping it gives that back.
+/// The part of a run's memory that one guest holds. Dropping it returns the memory.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    share: Share,
+    share: RunShare,
     bytes: AtomicU64,
 }
 
 impl Charge {
-    pub(crate) fn share(&self) -> &Share {
+    pub(crate) fn share(&self) -> &RunShare {
         &self.share
     }
 
-    /// Lets the guest have `bytes` in all. Without `wait`, at once or not at all.
-    pub(crate) fn grow_to(&self, bytes: u64, wait: Option<&Wait<'_>>) -> Grown {
+    /// Lets the guest hold `bytes` in total. Without `wait` the answer is immediate.
+    pub(crate) fn grow_to(&self, bytes: u64, wait: Option<&Wait<'_>>) -> GrowResult {
         let by = bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
         let grown = self.share.grow(by, wait);
-        if grown == Grown::Yes {
+        if grown == GrowResult::Yes {
             self.bytes.fetch_add(by, Ordering::Relaxed);
         }
         grown
@@ -191,23 +194,3 @@ impl Drop for Charge {
         self.share.shrink(self.bytes.load(Ordering::Relaxed));
     }
 }
-
-/// How much less the kernel thinks of a thread that has computed long.
-#[cfg(target_os = "linux")]
-const NICER: i32 = 10;
-
-/// Lets everything else go before this thread, once and for all: there is no way back, so this is
-/// done only on threads that end with their run.
-#[cfg(target_os = "linux")]
-fn lower_priority() {
-    thread_local! {
-        static IS_LOWERED: Cell<bool> = const { Cell::new(false) };
-    }
-    if !IS_LOWERED.replace(true) {
-        // On Linux this is about the calling thread alone. A kernel that refuses changes nothing.
-        let _ = rustix::process::nice(NICER);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn lower_priority() {}

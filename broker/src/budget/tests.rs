@@ -1,4 +1,4 @@
-//! Runs that wait for each other, on real threads.
+//! Tests of runs that wait for each other, on real threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,10 +9,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::select_all;
 
 use super::*;
-use crate::sandbox::StopHandle;
+use crate::stop_handle::StopHandle;
 
 const MIB: u64 = 1024 * 1024;
-/// Longer than any test takes, on any machine.
+/// Longer than any test takes on any machine.
 const PATIENT_MS: u64 = 600_000;
 
 fn budget(runs: u32, memory: u64, queue_wall_ms: u64) -> Budget {
@@ -83,7 +83,7 @@ async fn a_run_for_which_no_room_comes_is_refused_and_told_when_to_come_again() 
     assert!(busy.retry_after_ms() >= 1_000);
     assert_eq!(
         busy.to_string(),
-        "1 runs are going on, which is the limit `runs`, and there was no room within 5s"
+        "1 runs are in progress, which is the limit `runs`, and no room became free within 5s"
     );
     let usage = budget.usage();
     assert_eq!((usage.runs, usage.waiting, usage.refused), (1, 0, 1));
@@ -105,7 +105,7 @@ async fn who_gives_up_waiting_holds_up_nobody() {
     assert_eq!(budget.usage().runs, 0);
 }
 
-/// The place was given and not yet taken.
+/// The first waiter gets the place but gives up before it takes it.
 #[tokio::test]
 async fn a_place_that_nobody_takes_any_more_goes_to_the_next() {
     let budget = budget(1, 1024 * MIB, PATIENT_MS);
@@ -129,7 +129,7 @@ fn a_run_that_ends_or_panics_gives_everything_back() {
         let ran = thread::spawn(move || {
             let stop = StopHandle::default();
             let charge = share.charge();
-            assert_eq!(charge.grow_to(100 * MIB, None), Grown::Yes);
+            assert_eq!(charge.grow_to(100 * MIB, None), GrowResult::Yes);
             share.begin_turn(&(Arc::new(|| {}) as Interrupt), &wait(&stop));
             assert!(!panics, "on purpose");
         });
@@ -145,30 +145,31 @@ fn a_run_that_must_wait_for_memory_goes_on_when_another_ends() {
     let budget = budget(10, 280 * MIB, PATIENT_MS);
     let large = budget.try_share(&caller("a"), 256 * MIB).unwrap();
     let held = large.charge();
-    assert_eq!(held.grow_to(250 * MIB, None), Grown::Yes);
+    assert_eq!(held.grow_to(250 * MIB, None), GrowResult::Yes);
     let share = budget.try_share(&caller("b"), 256 * MIB).unwrap();
     share.on_own_thread();
     let waits = thread::spawn(move || {
         let stop = StopHandle::default();
         let charge = share.charge();
-        assert_eq!(charge.grow_to(100 * MIB, None), Grown::No);
+        assert_eq!(charge.grow_to(100 * MIB, None), GrowResult::No);
         charge.grow_to(100 * MIB, Some(&wait(&stop)))
     });
     until(|| budget.usage().growing == 1);
     drop((held, large));
-    assert_eq!(waits.join().unwrap(), Grown::Yes);
+    assert_eq!(waits.join().unwrap(), GrowResult::Yes);
     assert_eq!(budget.usage().memory_bytes, 0);
 }
 
 #[test]
 fn waiting_for_memory_ends_with_its_time_or_when_the_run_is_stopped() {
-    for (queue_wall_ms, stops, expected) in
-        [(20, false, Grown::No), (PATIENT_MS, true, Grown::Stopped)]
-    {
+    for (queue_wall_ms, stops, expected) in [
+        (20, false, GrowResult::No),
+        (PATIENT_MS, true, GrowResult::Stopped),
+    ] {
         let budget = budget(10, 280 * MIB, queue_wall_ms);
         let large = budget.try_share(&caller("a"), 256 * MIB).unwrap();
         let held = large.charge();
-        assert_eq!(held.grow_to(250 * MIB, None), Grown::Yes);
+        assert_eq!(held.grow_to(250 * MIB, None), GrowResult::Yes);
         let share = budget.try_share(&caller("b"), 256 * MIB).unwrap();
         share.on_own_thread();
         let stop = StopHandle::default();
@@ -183,9 +184,9 @@ fn waiting_for_memory_ends_with_its_time_or_when_the_run_is_stopped() {
     }
 }
 
-/// Computes in slices, as a guest does that looks up once a millisecond.
+/// A loop that computes in slices, like a guest that calls the host once per millisecond.
 struct Loop {
-    share: Share,
+    share: RunShare,
     stop: StopHandle,
     interrupted: Arc<AtomicBool>,
 }
@@ -201,7 +202,7 @@ impl Loop {
         }
     }
 
-    /// So many slices, each of which counts as `slice_us`.
+    /// Computes this number of slices, each of which counts as `slice_us`.
     fn run(&self, (slices, slice_us): (usize, u64), each: impl Fn()) {
         let interrupted = Arc::clone(&self.interrupted);
         let interrupt: Interrupt = Arc::new(move || interrupted.store(true, Ordering::Relaxed));
@@ -254,14 +255,15 @@ fn a_short_run_passes_endless_ones() {
             scope.spawn(move || {
                 looped.run((usize::MAX, 100_000), || {
                     slices.fetch_add(1, Ordering::SeqCst);
-                    // One loop computes and all others wait; one more waits only if it is short.
+                    // One loop computes and all others wait. One more waits only while a short one
+                    // computes.
                     if budget.usage().computing_later == LOOPS {
                         before_short.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             });
         }
-        // Each of them has computed long.
+        // Each of the loops has computed for long.
         until(|| slices.load(Ordering::SeqCst) > LOOPS * 12);
         for _ in 0..20 {
             let short = Loop::new(&budget, "good");

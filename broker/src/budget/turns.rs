@@ -1,27 +1,38 @@
-//! Whose turn on the processor it is.
+//! Decides which run may compute next.
 //!
-//! A run that has computed little goes before one that has computed long, so that short runs pass
-//! endless loops. Among equals the caller that has had least goes first. One turn in eight goes by
-//! the caller alone, so that long runs come to their end however many short ones there are.
+//! A run that has computed little comes before one that has computed for long, so short runs pass
+//! endless loops. Among equal runs, the caller that has used least time comes first. One turn in
+//! eight goes to a run of the caller that has used least time, even if that run has computed for
+//! long. Long runs therefore finish even beside any number of short ones.
+//!
+//! A run of a caller whose last run failed comes after the short runs of other callers, and such
+//! runs have at most half of the turns. So callers that send nothing but broken scripts delay those
+//! whose scripts work as little as possible.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::ledger::RunNumber;
 
-/// Where levels end, in microseconds that a run has computed.
-const LEVELS_US: [u64; 3] = [10_000, 100_000, 1_000_000];
+/// The upper bounds of the levels: computing time of a run in microseconds.
+const LEVELS_US: [u64; 7] = [250, 1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000];
 
-/// How long a run computes before an equal one has its turn.
+/// How long a run computes before a run of the same level gets its turn, in microseconds.
 const QUANTUM_US: u64 = 10_000;
 
-/// One turn in so many goes by the caller alone.
+/// One of this many turns is chosen only by the time that the callers have used.
 const BY_CALLER_EVERY: u64 = 8;
 
-/// How long a turn by the caller lasts at least.
+/// The minimum duration of such a turn, in microseconds.
 const ASSURED_US: u64 = 1_000;
 
-/// How much a run has computed, roughly. Less comes first.
+/// The lowest level of a run whose caller's last run failed: as if it had computed 4 ms.
+const FAILING: Level = Level(3);
+
+/// Maximum number of callers that are remembered because their last run failed.
+const FAILING_MAX: usize = 10_000;
+
+/// A rough measure of how much a run has computed. Lower levels come first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Level(u8);
 
@@ -31,33 +42,45 @@ impl Level {
         Self(passed.count() as u8)
     }
 
-    /// Long enough that everything else may go before it.
-    pub(super) fn is_long(self) -> bool {
-        usize::from(self.0) >= LEVELS_US.len() - 1
+    /// Whether the thread of a run on this level gives way to others, while other runs wait.
+    pub(super) fn gives_way(self) -> bool {
+        self.0 >= 2
     }
 }
 
-/// A run that computes or wants to.
+/// A run that computes or wants to compute.
 #[derive(Debug)]
 pub(super) struct Turn<T> {
     pub(super) run: RunNumber,
     pub(super) caller: Arc<str>,
     pub(super) level: Level,
-    /// It was given by the caller alone, and is not taken away at once.
+    /// Whether the caller's last run failed when this turn was wanted.
+    pub(super) is_failing: bool,
+    /// Whether the turn was chosen only by its caller's time. Such a turn has a minimum duration.
     pub(super) is_assured: bool,
-    /// What comes with it: how to wake it, or how to make it look up.
+    /// The attached data: how to wake a waiting run, or how to interrupt a computing run.
     pub(super) with: T,
 }
 
-/// `W`: with those that wait. `C`: with those that compute.
+/// The turns of all runs. `W` is the data of waiting runs, `C` that of computing runs.
 #[derive(Debug)]
 pub(super) struct Turns<W, C> {
     computing_max: usize,
     computing: Vec<(Turn<C>, u64)>,
-    /// In the order in which they came.
+    /// In the order of arrival.
     waiting: Vec<Turn<W>>,
     callers: HashMap<Arc<str>, Caller>,
+    failing: FailingCallers,
     given: u64,
+}
+
+/// The callers whose last run failed.
+#[derive(Debug, Default)]
+struct FailingCallers {
+    callers: HashSet<Arc<str>>,
+    /// The same callers, in the order in which they began to fail. It may also contain callers that
+    /// no longer fail.
+    order: VecDeque<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -73,11 +96,13 @@ impl<W, C> Turns<W, C> {
             computing: Vec::new(),
             waiting: Vec::new(),
             callers: HashMap::new(),
+            failing: FailingCallers::default(),
             given: 0,
         }
     }
 
-    /// A run of this caller begins. One that was away has no more to catch up on than others.
+    /// Adds a run of this caller. A caller without other runs starts with the least time that any
+    /// caller has used, so it gains no priority by its absence.
     pub(super) fn enter(&mut self, caller: &Arc<str>) {
         if let Some(known) = self.callers.get_mut(caller) {
             known.runs += 1;
@@ -106,8 +131,36 @@ impl<W, C> Turns<W, C> {
         }
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.computing.len() < self.computing_max && self.waiting.is_empty()
+    /// Notes whether a run of this caller succeeded.
+    pub(super) fn note_end(&mut self, caller: &Arc<str>, succeeded: bool) {
+        self.failing.note(caller, succeeded);
+    }
+
+    /// Returns the level of a run of this caller that has computed so long.
+    pub(super) fn level(&self, caller: &Arc<str>, computed_us: u64) -> Level {
+        let level = Level::of(computed_us);
+        if self.is_failing(caller) {
+            return level.max(FAILING);
+        }
+        level
+    }
+
+    /// Whether this caller's last run failed.
+    pub(super) fn is_failing(&self, caller: &Arc<str>) -> bool {
+        self.failing.callers.contains(caller)
+    }
+
+    /// Whether a run of this caller may compute at once.
+    pub(super) fn has_room(&self, caller: &Arc<str>) -> bool {
+        self.waiting.is_empty()
+            && self.computing.len() < self.computing_max
+            && !(self.is_failing(caller) && self.failing_have_their_part())
+    }
+
+    /// Whether runs of failing callers have half of the turns.
+    fn failing_have_their_part(&self) -> bool {
+        let failing = self.computing.iter().filter(|(turn, _)| turn.is_failing);
+        failing.count() >= (self.computing_max / 2).max(1)
     }
 
     pub(super) fn computing(&self) -> usize {
@@ -118,7 +171,7 @@ impl<W, C> Turns<W, C> {
         self.waiting.len()
     }
 
-    /// `computed_us`: what the run has computed before this turn.
+    /// Adds a computing run. `computed_us` is the time that it had computed before this turn.
     pub(super) fn begin(&mut self, turn: Turn<C>, computed_us: u64) {
         self.computing.push((turn, computed_us));
     }
@@ -128,8 +181,8 @@ impl<W, C> Turns<W, C> {
         Some(self.computing.swap_remove(place).0)
     }
 
-    /// The one that a newcomer may push aside, which has computed longest.
-    pub(super) fn pushed_aside_by(&self, level: Level) -> Option<&Turn<C>> {
+    /// Returns the computing run that a newcomer may displace: the one that has computed longest.
+    pub(super) fn displaced_by(&self, level: Level) -> Option<&Turn<C>> {
         let turns = self.computing.iter().map(|(turn, _)| turn);
         let lower = turns.filter(|it| it.level > level && !it.is_assured);
         lower.max_by_key(|it| it.level)
@@ -139,7 +192,7 @@ impl<W, C> Turns<W, C> {
         self.waiting.push(turn);
     }
 
-    /// False if it has its turn already.
+    /// Removes a waiting run. Returns false if it already has its turn.
     pub(super) fn give_up(&mut self, run: RunNumber) -> bool {
         let place = self.waiting.iter().position(|it| it.run == run);
         place.is_some_and(|place| {
@@ -148,9 +201,12 @@ impl<W, C> Turns<W, C> {
         })
     }
 
-    /// Whether a run that computes makes way for one that waits.
+    /// Returns whether a computing run must yield to a waiting one.
     pub(super) fn makes_way(&mut self, run: RunNumber, computed_us: u64) -> bool {
-        let level = Level::of(computed_us);
+        let turn = self.computing.iter().find(|it| it.0.run == run);
+        let Some(level) = turn.map(|(turn, _)| self.level(&turn.caller, computed_us)) else {
+            return false;
+        };
         let Some((turn, since_us)) = self.computing.iter_mut().find(|it| it.0.run == run) else {
             return false;
         };
@@ -168,13 +224,13 @@ impl<W, C> Turns<W, C> {
             || (has_had_its_turn && self.is_by_caller() && !self.waiting.is_empty())
     }
 
-    /// The next waiting guest, while there is room.
+    /// Removes and returns the next waiting guest, if there is room.
     pub(super) fn next(&mut self) -> Option<Turn<W>> {
         if self.computing.len() >= self.computing_max || self.waiting.is_empty() {
             return None;
         }
         let by_caller = self.is_by_caller();
-        self.given += 1;
+        let without_failing = self.failing_have_their_part();
         let had = |turn: &Turn<W>| {
             self.callers
                 .get(&turn.caller)
@@ -188,7 +244,10 @@ impl<W, C> Turns<W, C> {
             };
             (level, had(turn), place)
         };
-        let (_, _, place) = self.waiting.iter().enumerate().map(rank).min()?;
+        let waiting = self.waiting.iter().enumerate();
+        let possible = waiting.filter(|(_, turn)| !(turn.is_failing && without_failing));
+        let (_, _, place) = possible.map(rank).min()?;
+        self.given += 1;
         let mut next = self.waiting.remove(place);
         next.is_assured = by_caller;
         Some(next)
@@ -196,6 +255,21 @@ impl<W, C> Turns<W, C> {
 
     fn is_by_caller(&self) -> bool {
         self.given % BY_CALLER_EVERY == BY_CALLER_EVERY - 1
+    }
+}
+
+impl FailingCallers {
+    fn note(&mut self, caller: &Arc<str>, succeeded: bool) {
+        if succeeded {
+            self.callers.remove(caller);
+        } else if self.callers.insert(Arc::clone(caller)) {
+            self.order.push_back(Arc::clone(caller));
+        }
+        while self.order.len() > FAILING_MAX {
+            if let Some(oldest) = self.order.pop_front() {
+                self.callers.remove(&oldest);
+            }
+        }
     }
 }
 
@@ -208,6 +282,7 @@ mod tests {
             run,
             caller: caller.into(),
             level: Level::of(computed_us),
+            is_failing: false,
             is_assured: false,
             with: (),
         }
@@ -251,7 +326,7 @@ mod tests {
         assert_eq!(turns.next().map(|it| it.run), Some(2));
     }
 
-    /// Short runs of one caller never keep a long run of another from its end.
+    /// Short runs of one caller never prevent a long run of another from finishing.
     #[test]
     fn a_long_run_goes_on_beside_any_number_of_short_ones() {
         let mut turns = turns(&["short", "long"]);
@@ -279,7 +354,7 @@ mod tests {
         let next = turns.next().unwrap();
         assert_eq!(next.run, 2);
         turns.begin(next, 5_000_000);
-        assert!(turns.pushed_aside_by(Level::of(0)).is_none());
+        assert!(turns.displaced_by(Level::of(0)).is_none());
         assert!(!turns.makes_way(2, 5_000_000 + ASSURED_US - 1));
         assert!(turns.makes_way(2, 5_000_000 + ASSURED_US));
     }
@@ -294,11 +369,61 @@ mod tests {
         assert!(turns.makes_way(1, 500_000 + QUANTUM_US));
         turns.wait(turn(3, "b", 0));
         assert!(turns.makes_way(1, 501_000));
-        assert!(turns.pushed_aside_by(Level::of(0)).is_some());
-        assert!(turns.pushed_aside_by(Level::of(500_000)).is_none());
+        assert!(turns.displaced_by(Level::of(0)).is_some());
+        assert!(turns.displaced_by(Level::of(500_000)).is_none());
         assert!(turns.next().is_none(), "there is no room");
         assert!(turns.end(1).is_some());
         assert_eq!(turns.next().map(|it| it.run), Some(3));
+    }
+
+    #[test]
+    fn run_of_a_failing_caller_comes_after_short_runs_of_others() {
+        let mut turns = turns(&["good", "broken"]);
+        let [good, broken]: [Arc<str>; 2] = ["good".into(), "broken".into()];
+        turns.note_end(&broken, false);
+        assert!(turns.level(&broken, 0) > turns.level(&good, 3_000));
+        assert!(turns.level(&broken, 0) < turns.level(&good, 20_000));
+        assert_eq!(turns.level(&broken, 20_000), turns.level(&good, 20_000));
+        turns.note_end(&broken, true);
+        assert_eq!(turns.level(&broken, 0), turns.level(&good, 0));
+    }
+
+    #[test]
+    fn failing_callers_have_at_most_half_of_the_turns() {
+        let mut turns: Turns<(), ()> = Turns::new(4);
+        let failing = |run| Turn {
+            is_failing: true,
+            ..turn(run, "broken", 0)
+        };
+        for run in 1..=4 {
+            turns.wait(failing(run));
+        }
+        for _ in 0..2 {
+            let next = turns.next().unwrap();
+            turns.begin(next, 0);
+        }
+        assert!(turns.next().is_none());
+        turns.wait(turn(5, "good", 0));
+        assert_eq!(turns.next().map(|it| it.run), Some(5));
+        turns.end(1);
+        assert_eq!(turns.next().map(|it| it.run), Some(3));
+        // A single turn is for everyone.
+        let mut turns: Turns<(), ()> = Turns::new(1);
+        turns.wait(failing(1));
+        assert_eq!(turns.next().map(|it| it.run), Some(1));
+    }
+
+    #[test]
+    fn failing_callers_are_remembered_up_to_a_maximum() {
+        let mut failing = FailingCallers::default();
+        for at in 0..2 * FAILING_MAX {
+            let caller: Arc<str> = at.to_string().into();
+            failing.note(&caller, false);
+            failing.note(&caller, at % 2 == 0);
+            failing.note(&caller, false);
+        }
+        assert!(failing.order.len() <= FAILING_MAX);
+        assert!(failing.callers.len() <= FAILING_MAX);
     }
 
     #[test]
@@ -306,6 +431,6 @@ mod tests {
         let mut turns = turns(&["a"]);
         turns.wait(turn(1, "a", 0));
         assert!(turns.give_up(1) && !turns.give_up(1));
-        assert!(turns.next().is_none() && turns.has_room());
+        assert!(turns.next().is_none() && turns.has_room(&"a".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Who is asked, and what was said yes to beforehand.
+//! Flags for approvers and for grants that were given in advance.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,36 +8,39 @@ use airlock_core::problem::Problem;
 use airlock_core::report::Report;
 use clap::Args;
 
-use super::asked::Asked;
 use super::grants::session_name;
 use super::options::usage;
 use super::screen::Screen;
-use crate::approver::{Command, Never, Terminal, Web};
+use super::terminal_bridge::TerminalBridge;
+use crate::approver::{ApproverCommand, NeverApprover, Terminal, Web};
 use crate::broker::Builder;
 use crate::clock::Clock;
-use crate::config::{Config, Who, grants};
+use crate::config::{ApproverChoice, Config, grants};
 use crate::journal_file::make_private;
 use crate::render;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// Who approves calls: terminal, web, command:CMD, or never [default: the configured approver,
-    /// else the terminal if there is one]
+    /// How a person is asked to approve calls: terminal, web, command:CMD, or never. With never,
+    /// calls that need approval are refused, and the grants that would have been enough are printed
+    /// [default: the configured approver, else the terminal if there is one]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
-    /// Ask no one: calls that no rule allows are denied
+    /// Never ask: deny calls that no rule allows
     #[arg(long, conflicts_with = "approver")]
     no_ask: bool,
-    /// Use a file of approved grants; `--approver never` prints such a file
+    /// Read a file of grants, which are approvals that cover several calls. To get the text of such
+    /// a file, run once with `--approver never`
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
-    /// Name of a session; runs of one session share labels, disclosures and grants
+    /// Name of a session. Runs with the same session share their labels, the tool descriptions
+    /// shown so far, call counts and grants
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }
 
 impl ApprovalOptions {
-    /// Call it inside the runtime.
+    /// Adds the approver and the grants to a builder. Must be called inside the runtime.
     pub(super) fn equip(
         &self,
         mut builder: Builder,
@@ -51,12 +54,12 @@ impl ApprovalOptions {
         for path in &self.grants {
             builder = builder.grants(grants::read(path, now_ms)?);
         }
-        let builder = builder.carrier(Asked::new(self.person(config), screen));
+        let builder = builder.client_bridge(TerminalBridge::new(self.person(config), screen));
         self.approver(builder, config, screen)
     }
 
-    /// Whoever sits at the terminal answers servers too, unless nobody is to be asked anything.
-    /// A script that comes through stdin has nobody there who types.
+    /// Returns the terminal on which servers may ask the person for input. Returns `None` if
+    /// questions are turned off, or if stdin is not a terminal, because nobody could type there.
     fn person(&self, config: &Config) -> Option<Terminal> {
         let is_there = std::io::stdin().is_terminal() && !self.no_ask;
         if !is_there || self.nobody_answers(config) {
@@ -65,11 +68,11 @@ impl ApprovalOptions {
         Terminal::open().ok()
     }
 
-    /// Whether a grant is all that can help.
+    /// Whether calls that need approval can only be allowed by a grant.
     pub(super) fn nobody_answers(&self, config: &Config) -> bool {
         let never = match self.approver.as_deref() {
             Some(flag) => flag == "never",
-            None => !self.no_ask && config.approver == Some(Who::Never),
+            None => !self.no_ask && config.approver == Some(ApproverChoice::Never),
         };
         never || !self.grants.is_empty()
     }
@@ -83,59 +86,66 @@ impl ApprovalOptions {
         if self.no_ask {
             return Ok(builder);
         }
-        let flag = self.approver.as_deref().map(Who::parse).transpose();
-        let flag = flag.map_err(|(why, next)| usage("--approver cannot be used", why, next))?;
+        let flag = self
+            .approver
+            .as_deref()
+            .map(ApproverChoice::parse)
+            .transpose();
+        let flag =
+            flag.map_err(|(why, next)| usage("invalid value for `--approver`", why, next))?;
         match flag.or_else(|| config.approver.clone()) {
-            Some(who) => asking(&who, builder, config, screen),
+            Some(who) => add_approver(&who, builder, config, screen),
             None => Ok(match Terminal::open() {
                 Ok(terminal) => builder.approver(terminal),
-                // Whoever brings a grant wants to be asked, if only there were somebody.
-                Err(_) if !self.grants.is_empty() => builder.approver(Never),
+                // A grant implies that calls may need approval, so a missing terminal counts as an
+                // approver that never answers.
+                Err(_) if !self.grants.is_empty() => builder.approver(NeverApprover),
                 Err(_) => builder,
             }),
         }
     }
 }
 
-/// Who answers for hosts that cannot ask anybody themselves. Whoever serves them has no
-/// terminal to ask at: it is the hosts'.
-pub(super) fn elsewhere(
+/// Adds the approver for hosts that cannot ask their user. `airlock serve` never asks at the
+/// terminal, because the terminal belongs to the host.
+pub(super) fn add_fallback_approver(
     builder: Builder,
     config: &Config,
     screen: &Screen,
 ) -> Result<Builder, Problem> {
     match &config.approver {
-        None | Some(Who::Terminal) => Ok(builder.approver(Never)),
-        Some(who) => asking(who, builder, config, screen),
+        None | Some(ApproverChoice::Terminal) => Ok(builder.approver(NeverApprover)),
+        Some(who) => add_approver(who, builder, config, screen),
     }
 }
 
-fn asking(
-    who: &Who,
+fn add_approver(
+    who: &ApproverChoice,
     builder: Builder,
     config: &Config,
     screen: &Screen,
 ) -> Result<Builder, Problem> {
     match who {
-        Who::Terminal => match Terminal::open() {
+        ApproverChoice::Terminal => match Terminal::open() {
             Ok(terminal) => Ok(builder.approver(terminal)),
             Err(error) => {
-                let why = format!("there is no terminal to ask on: {error}");
-                let next = "run it in the foreground of a terminal, or choose another approver";
-                Err(usage("--approver cannot be used", why, next))
+                let why = format!("cannot open the terminal: {error}");
+                let next = "run airlock in a terminal's foreground, or choose another approver";
+                Err(usage("the approver `terminal` is not available", why, next))
             }
         },
-        Who::Never => Ok(builder.approver(Never)),
-        Who::Web => web(builder, config, screen),
-        Who::Command(program, args) => {
+        ApproverChoice::Never => Ok(builder.approver(NeverApprover)),
+        ApproverChoice::Web => web(builder, config, screen),
+        ApproverChoice::Command(program, args) => {
             let env = config.base_env.clone();
-            Ok(builder.approver(Command::new(program.clone(), args.clone(), env)))
+            Ok(builder.approver(ApproverCommand::new(program.clone(), args.clone(), env)))
         }
     }
 }
 
-/// The link lets in whoever has it. What this process prints may be read by a model or kept in
-/// a log, so it goes into a file that only its owner can read, and to their terminal.
+/// Adds the web page as approver. Its link gives access to anyone who has it. A model may read this
+/// process's output, or a log may keep it, so the link is written only to a file that its owner
+/// alone can read, and to the owner's terminal.
 fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Problem> {
     let failed = |what: &str, why: String| {
         Problem::new("internal", what.to_owned(), why, "choose another approver")
@@ -143,32 +153,32 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
     let folder = config.state_dir.join("approvals");
     let path = folder.join(format!("{}.link", std::process::id()));
     make_private(&folder)
-        .map_err(|error| failed("there is no folder for the page's link", error.to_string()))?;
+        .map_err(|error| failed("cannot create the folder for the link", error.to_string()))?;
     let screen = screen.clone();
     let file = LinkFile(path);
     let told = move |link: &str| {
         if let Err(error) = file.write(link) {
             screen.warning(&Problem::new(
                 "internal",
-                "the page's link is lost",
+                "cannot write the file with the link to the approval page",
                 error.to_string(),
                 "",
             ));
         }
         let shown = crate::render::escape::line(&file.0.to_string_lossy()).into_owned();
         screen.show(&format!(
-            "approval needed: open the link in {shown}; it works once, within ten minutes\n"
+            "approval needed: open the link in {shown}; the link works once, within ten minutes\n"
         ));
         if let Ok(mut terminal) = std::fs::OpenOptions::new().write(true).open("/dev/tty") {
             let _ = terminal.write_all(format!("  {link}\n").as_bytes());
         }
     };
     let web = Web::start(Box::new(told))
-        .map_err(|error| failed("the approver's page cannot be served", error.to_string()))?;
+        .map_err(|error| failed("cannot serve the approval page", error.to_string()))?;
     Ok(builder.approver(web))
 }
 
-/// Gone with the run.
+/// The file with the link, removed at the end of the run.
 struct LinkFile(PathBuf);
 
 impl LinkFile {
@@ -190,14 +200,14 @@ impl Drop for LinkFile {
     }
 }
 
-/// The grants that would have been enough, as the file that somebody may sign.
+/// Returns the grants that would have been sufficient, as a file that a person can sign.
 pub(super) fn sufficient(report: &Report) -> String {
     if report.grants_needed.is_empty() {
         return String::new();
     }
     let file = render::grant_file(&report.grants_needed);
     format!(
-        "no one could be asked; this would have been enough, once a person has checked it, written \
-         their name into it, and given it to --grant FILE:\n\n{file}\n"
+        "no person could be asked; these grants would have been enough. To use them, a person checks \
+         them, fills in `approved_by`, and passes the file with --grant FILE:\n\n{file}\n"
     )
 }

@@ -1,4 +1,4 @@
-//! `airlock check`: what is wrong with a script, without running it.
+//! `airlock check`: finds errors in a script without running it.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use clap::Args;
 use codegen::check::Surface;
 use serde_json::json;
 
+use super::connect::visit;
 use super::options::{ServerOptions, StateOptions, TscOptions, usage};
 use super::screen::Screen;
 use super::types::saved;
-use super::visit::visit;
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
 use crate::config::{Config, Environment};
@@ -59,7 +59,7 @@ pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
         options.code.clone(),
         &config.limits,
     )?;
-    let is_quotable = config.secrets.strike(&text).is_none();
+    let is_quotable = config.secrets.redact(&text).is_none();
     let report = if options.from.is_empty() {
         against_servers(&name, &text, config, &options, &screen)?
     } else {
@@ -99,9 +99,10 @@ fn against_files(
     screen: &Screen,
 ) -> Result<CheckReport, Problem> {
     if options.servers.names_any() {
-        let why = "--from takes the tools from a file and connects to nothing";
-        let next = "leave --from or the servers out";
-        return Err(usage("two kinds of sources are named", why, next));
+        let what = "`--from` cannot be combined with flags that name servers";
+        let why = "--from reads the tools from a file and connects to no server";
+        let next = "remove --from or the server flags";
+        return Err(usage(what, why, next));
     }
     let found = saved::read(&options.from, options.servers.descriptions.clone())?;
     found.problems.iter().for_each(|it| screen.warning(it));
@@ -110,7 +111,7 @@ fn against_files(
     let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);
     let limits = CheckLimits::default();
-    let report = CheckReport::of((name, text), surface, &config.secrets, &compiler, &limits);
+    let report = CheckReport::new((name, text), surface, &config.secrets, &compiler, &limits);
     Ok(runtime()?.block_on(report))
 }
 

@@ -1,4 +1,4 @@
-//! `airlock descriptions`: the folder of tool files, kept by hand and by this.
+//! `airlock descriptions`: manages the folder of tool files, which people edit too.
 
 mod check;
 mod observe;
@@ -11,22 +11,22 @@ use clap::Subcommand;
 use codegen::description::Description;
 
 use super::Outcome;
+use super::connect::visit;
 use super::options::{ServerOptions, StateOptions};
 use super::screen::Screen;
-use super::visit::visit;
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
 use crate::tool_files::ToolFiles;
 
-/// Where tool files are, unless something else is said.
+/// The default folder of tool files.
 const FOLDER: &str = "tool_descriptions";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DescriptionsCommand {
-    /// Write a file for each tool of the servers; updates files that were not edited
+    /// Write a tool file for each tool, and update existing files, except those that were edited
     Pull(pull::PullOptions),
-    /// Check that the files are valid and still match the servers' descriptions
-    Check(check::CheckOptions),
+    /// Check that tool files are valid and match the servers' current descriptions
+    Check(check::DescriptionsCheckOptions),
     /// Propose result types from recorded runs, for tools without an output schema
     Observe(observe::ObserveOptions),
 }
@@ -50,14 +50,14 @@ pub(super) fn run(command: DescriptionsCommand, environment: &Environment) -> Ou
     }
 }
 
-/// What servers say of their tools, without any file.
-struct Said {
-    /// Every server that answered, with or without tools.
+/// The servers' own tool descriptions, without tool files.
+struct ServerDescriptions {
+    /// The names of all servers that answered, with or without tools.
     servers: Vec<String>,
     descriptions: Vec<Description>,
 }
 
-impl Said {
+impl ServerDescriptions {
     fn of_server<'a>(&'a self, server: &'a str) -> impl Iterator<Item = &'a Description> {
         self.descriptions
             .iter()
@@ -70,13 +70,14 @@ impl Said {
     }
 }
 
-/// Asks all configured servers; each must answer, unless unreachable ones may be skipped.
+/// Reads the descriptions of all configured servers. Every server must answer, unless unreachable
+/// ones may be skipped.
 fn ask(
     servers: ServerOptions,
     state: StateOptions,
     environment: &Environment,
     screen: &Screen,
-) -> Result<(Said, Option<PathBuf>), Problem> {
+) -> Result<(ServerDescriptions, Option<PathBuf>), Problem> {
     let required = !servers.skip_unreachable;
     let mut flags = servers.into_flags()?;
     flags.state_dir = state.state_dir;
@@ -87,7 +88,7 @@ fn ask(
     let said = visit(builder, screen, async |broker: &Broker| {
         let catalog = broker.catalog();
         let servers = catalog.servers().iter();
-        Said {
+        ServerDescriptions {
             servers: servers.map(|it| it.name.0.to_string()).collect(),
             descriptions: broker.descriptions().to_vec(),
         }

@@ -1,5 +1,5 @@
-//! `airlock engines`: which guests this program carries, read from the loaded modules, and
-//! where they differ.
+//! `airlock engines`: lists the engines of this build, as read from their loaded modules, and the
+//! differences between the engines.
 
 use airlock_core::problem::Problem;
 use clap::Args;
@@ -23,7 +23,8 @@ pub(super) fn run(options: &EnginesOptions) -> Outcome {
             carried(engine)?
         } else {
             let how = format!("cargo xtask engine {engine}");
-            let line = format!("{engine}  not carried: `{how}` makes it, then build again\n");
+            let line =
+                format!("{engine}  not in this build; run `{how}`, then build airlock again\n");
             (line, json!({ "name": engine.name(), "carried": false }))
         };
         lines.push_str(&line);
@@ -33,7 +34,7 @@ pub(super) fn run(options: &EnginesOptions) -> Outcome {
         let differences: Vec<Value> = DIFFERENCES.iter().map(listed).collect();
         print_json(&json!({ "engines": objects, "differences": differences }))?;
     } else {
-        lines.push_str("\nwhere they differ\n");
+        lines.push_str("\ndifferences between the engines\n");
         for difference in DIFFERENCES {
             let EngineDifference {
                 name, boa, quickjs, ..
@@ -60,7 +61,7 @@ fn carried(engine: JsEngine) -> Result<(String, Value), Problem> {
     let sandbox = Sandbox::load_embedded(engine).map_err(|error| {
         Problem::new(
             "internal",
-            "the sandbox cannot be loaded",
+            "cannot load the sandbox",
             error.to_string(),
             "build airlock again",
         )

@@ -1,4 +1,4 @@
-//! What the exit code of `airlock` means. Stable.
+//! The exit codes of `airlock`. They are stable.
 
 use airlock_core::code::Code;
 use airlock_core::problem::Problem;
@@ -15,16 +15,15 @@ pub const SCRIPT_FAILED: u8 = 20;
 pub const LIMIT: u8 = 21;
 /// A denial or refusal that the script did not catch.
 pub const DENIED: u8 = 22;
-/// There was no room for the run.
+/// There was no capacity for the run.
 pub const BUSY: u8 = 25;
-/// The configuration is invalid, or a server or the sandbox cannot be had.
+/// The configuration is invalid, or a server or the sandbox is not available.
 pub const CONFIGURATION: u8 = 30;
-/// The journal cannot be written, or it does not verify; or what runs share cannot be read.
+/// The journal cannot be written or does not verify, or the state shared by runs cannot be read.
 pub const JOURNAL: u8 = 31;
-/// Something is wrong with a policy, a case of it comes out otherwise, or a change of it lets
-/// more through.
+/// A policy has errors, a test case fails, or a change allows more.
 pub const POLICY: u8 = 32;
-/// What servers say is not what the lock file has.
+/// The servers' descriptions differ from the lock file.
 pub const LOCK: u8 = 33;
 /// Cancelled, by Ctrl-C or a signal.
 pub const CANCELLED: u8 = 130;
@@ -75,7 +74,7 @@ mod tests {
     use airlock_core::report::Usage;
 
     #[test]
-    fn every_end_of_a_run_has_its_exit_code() {
+    fn every_run_status_has_an_exit_code() {
         for (status, code, expected) in [
             (Status::Done, None, 0),
             (Status::Failed, Some(Code::ScriptError), 20),

@@ -1,8 +1,8 @@
-//! `airlock grants`: what was said yes to for more than one run, and taking it back.
+//! `airlock grants`: lists, shows and revokes the grants of sessions and projects.
 
 use airlock_core::id::GrantId;
 use airlock_core::problem::Problem;
-use airlock_core::shared::{Kept, SessionName, Shared};
+use airlock_core::shared_state::{SessionName, SharedState, StoredGrant};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -18,10 +18,10 @@ use crate::shared_file::{SharedError, SharedFile};
 pub(super) enum GrantsCommand {
     /// List the grants of all sessions and projects
     List {
-        /// List grants of this session only
+        /// List only the grants of this session
         #[arg(long, value_name = "NAME")]
         session: Option<String>,
-        /// Include grants that are used up, expired or revoked
+        /// Also list grants that are used up, expired or revoked
         #[arg(long)]
         all: bool,
         #[command(flatten)]
@@ -60,7 +60,7 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             common,
         } => {
             let session = session.as_deref().map(session_name).transpose()?;
-            let book = Book::read(common.state, environment)?;
+            let book = GrantBook::read(common.state, environment)?;
             let chosen = book.entries().filter(|(file, _, kept)| {
                 let is_of = session.as_ref().is_none_or(|it| file.name() == it.as_str());
                 is_of && (all || kept.over(now_ms).is_none())
@@ -69,10 +69,11 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             if common.json {
                 let rows = chosen
                     .iter()
-                    .map(|(_, shared, kept)| told(kept, shared, now_ms));
+                    .map(|(_, shared, kept)| grant_json(kept, shared, now_ms));
                 print_json(&json!({ "grants": rows.collect::<Vec<_>>() }))?;
             } else {
-                let row = |(_, shared, kept): &Entry<'_>| render::grant_line(kept, shared, now_ms);
+                let row =
+                    |(_, shared, kept): &GrantRow<'_>| render::grant_line(kept, shared, now_ms);
                 print(&chosen.iter().map(row).collect::<String>())?;
                 if chosen.is_empty() {
                     Screen::of_process(environment, false).remark(none(all));
@@ -81,23 +82,27 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             Ok(exit::DONE)
         }
         GrantsCommand::Show { grant, common } => {
-            let book = Book::read(common.state, environment)?;
+            let book = GrantBook::read(common.state, environment)?;
             let (_, shared, kept) = book.find(&grant)?;
             if common.json {
-                print_json(&told(kept, shared, now_ms))?;
+                print_json(&grant_json(kept, shared, now_ms))?;
             } else {
                 print(&render::grant(kept, shared, now_ms))?;
             }
             Ok(exit::DONE)
         }
         GrantsCommand::Revoke { grant, common } => {
-            let book = Book::read(common.state, environment)?;
+            let book = GrantBook::read(common.state, environment)?;
             let (file, _, kept) = book.find(&grant)?;
             let id = kept.grant.id.clone();
             let ended = file
                 .change(|shared| shared.end(&id, "it was revoked", now_ms))
                 .map_err(|error| unreadable(&error))?;
-            let word = if ended { "revoked" } else { "was over already" };
+            let word = if ended {
+                "revoked"
+            } else {
+                "was already used up, expired or revoked"
+            };
             if common.json {
                 print_json(&json!({ "grant": id, "revoked": ended }))?;
             } else {
@@ -110,15 +115,15 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
 
 fn none(all: bool) -> &'static str {
     if all {
-        "there is no grant\n"
+        "there are no grants\n"
     } else {
-        "no grant is open; --all lists those that are over too\n"
+        "no grant is open; --all also lists used-up, expired and revoked grants\n"
     }
 }
 
 pub(super) fn session_name(text: &str) -> Result<SessionName, Problem> {
     SessionName::parse(text).map_err(|bad| {
-        let what = "--session cannot be used";
+        let what = "invalid value for `--session`";
         usage(
             what,
             bad.to_string(),
@@ -127,26 +132,27 @@ pub(super) fn session_name(text: &str) -> Result<SessionName, Problem> {
     })
 }
 
-/// What the state of runs cannot be read for; nothing is allowed by it then.
+/// Returns the problem of shared state that cannot be read. Its grants then allow no call.
 pub(super) fn unreadable(error: &SharedError) -> Problem {
     let next = match error {
         SharedError::Bad { .. } => {
-            "restore a copy of it, or use another session; its contents are lost"
+            "restore the file from a backup, or use another session without these grants"
         }
-        SharedError::Locked { .. } => "wait for the other run, or end it",
-        SharedError::Io { .. } => "see to its permissions and the disk",
+        SharedError::Locked { .. } => "wait until the other run ends, or stop it",
+        SharedError::Io { .. } => "check the file's permissions and the disk",
     };
-    let what = "what runs share cannot be read, so nothing is allowed by it";
+    let what = "cannot read the state that runs share, so its grants allow nothing";
     Problem::new("state-unreadable", what, error.to_string(), next)
 }
 
-type Entry<'a> = (&'a SharedFile, &'a Shared, &'a Kept);
+type GrantRow<'a> = (&'a SharedFile, &'a SharedState, &'a StoredGrant);
 
 /// All grants of a state directory.
-struct Book(Vec<(SharedFile, Shared)>);
+struct GrantBook(Vec<(SharedFile, SharedState)>);
 
-impl Book {
-    /// A file that cannot be read is an error: it may hold grants that nobody sees otherwise.
+impl GrantBook {
+    /// Reads all grants. A file that cannot be read is an error, because it may contain grants that
+    /// would otherwise stay unnoticed.
     fn read(options: StateOptions, environment: &Environment) -> Result<Self, Problem> {
         let state_dir = options.load(environment)?.state_dir;
         let all = SharedFile::all(&state_dir).map_err(|error| unreadable(&error))?;
@@ -157,37 +163,37 @@ impl Book {
         read.map(Self).map_err(|error| unreadable(&error))
     }
 
-    fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    fn entries(&self) -> impl Iterator<Item = GrantRow<'_>> {
         self.0
             .iter()
             .flat_map(|(file, shared)| shared.grants.iter().map(move |kept| (file, shared, kept)))
     }
 
-    fn find(&self, id: &str) -> Result<Entry<'_>, Problem> {
-        let next = "`airlock grants list --all` lists them";
+    fn find(&self, id: &str) -> Result<GrantRow<'_>, Problem> {
+        let next = "`airlock grants list --all` lists all grants";
         let matching: Vec<_> = self
             .entries()
             .filter(|(_, _, kept)| kept.grant.id.0.starts_with(id))
             .collect();
-        let is_it = |entry: &&Entry<'_>| entry.2.grant.id == GrantId(id.into());
+        let is_it = |entry: &&GrantRow<'_>| entry.2.grant.id == GrantId(id.into());
         match matching.as_slice() {
             [one] => Ok(*one),
             [] => Err(usage(
                 "there is no such grant",
-                format!("none begins with `{id}`"),
+                format!("no grant id begins with `{id}`"),
                 next,
             )),
             [first, ..] => matching.iter().find(is_it).copied().ok_or_else(|| {
                 let count = matching.len();
                 let example = &first.2.grant.id;
-                let why = format!("{count} of them begin with `{id}`, such as {example}");
+                let why = format!("{count} grant ids begin with `{id}`, such as {example}");
                 usage("it is not clear which grant is meant", why, next)
             }),
         }
     }
 }
 
-fn told(kept: &Kept, shared: &Shared, now_ms: u64) -> Value {
+fn grant_json(kept: &StoredGrant, shared: &SharedState, now_ms: u64) -> Value {
     json!({
         "of": shared.name,
         "state": if kept.over(now_ms).is_some() { "over" } else { "open" },

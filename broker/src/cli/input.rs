@@ -1,5 +1,5 @@
-//! Where a script and its input come from. Both are read whole, within limits,
-//! before anything else happens.
+//! Reads the script and its input. Both are read completely, within limits, before anything else
+//! happens.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,9 +10,9 @@ use airlock_core::problem::Problem;
 use serde_json::Value;
 
 use super::options::usage;
-use crate::config::units::show_bytes;
+use crate::units::show_bytes;
 
-/// How much may be read, and what it means when there is more.
+/// The maximum length of an input, and the error for a longer one.
 #[derive(Clone, Copy)]
 struct Limit {
     name: &'static str,
@@ -22,7 +22,9 @@ struct Limit {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A script's name, which its errors carry, and its text.
+const SECRET_BYTES_MAX: u64 = 64 * 1024;
+
+/// Returns the script's name, which its errors contain, and its text.
 pub(super) fn script(
     path: Option<&Path>,
     code: Option<String>,
@@ -48,22 +50,26 @@ pub(super) fn script(
             (name, read_file(path, "the script", limit)?)
         }
         (None, None) => {
-            let next = "write a file, `-` for stdin, or -e CODE";
+            let next = "add a file, `-` for stdin, or -e CODE";
             return Err(usage(
-                "there is no script",
+                "missing script",
                 "neither a file nor -e was given",
                 next,
             ));
         }
         (Some(_), Some(_)) => {
             let why = "a file and -e were both given";
-            return Err(usage("there are two scripts", why, "give one of them"));
+            return Err(usage(
+                "two scripts were given",
+                why,
+                "remove the file or -e",
+            ));
         }
     };
     if text.trim().is_empty() {
         let next = "write at least a `return`, such as 'return 1 + 1'";
         let what = format!("the script {name} is empty");
-        return Err(usage(what, "it holds nothing but white space", next));
+        return Err(usage(what, "it contains only white space", next));
     }
     let text = text
         .strip_prefix(BYTE_ORDER_MARK)
@@ -72,7 +78,7 @@ pub(super) fn script(
     Ok((name, text))
 }
 
-/// The JSON of `--input`: a text, or `@FILE`.
+/// Returns the JSON of `--input`: the argument itself, or the content of `@FILE`.
 pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
     let limit = Limit {
         name: "input",
@@ -86,22 +92,21 @@ pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
     };
     json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
         let next = "write JSON, such as --input '{\"a\": 1}', or --input @FILE";
-        usage("`--input` cannot be used", bad.to_string(), next)
+        usage("invalid value for `--input`", bad.to_string(), next)
     })
 }
 
-/// A secret from a file of its own, without the line end behind it.
+/// Reads a secret from a file, without the final line ending.
 pub(super) fn secret(path: &Path) -> Result<String, Problem> {
-    let limit = Limit {
-        name: "secret",
-        code: "usage",
-        bytes_max: 64 * 1024,
-    };
-    let text = read_file(path, "the secret", limit)?;
+    let bytes = file(path, "the secret", SECRET_BYTES_MAX)?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let what = format!("the secret {} cannot be read", path.display());
+        usage(what, "the file is not UTF-8 text", "save the file as UTF-8")
+    })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Any other file that a command names, whole. `kind` is what messages call it.
+/// Reads any other file completely. `kind` is its name in messages.
 pub(super) fn file(path: &Path, kind: &str, bytes_max: u64) -> Result<Vec<u8>, Problem> {
     let what = format!("{kind} {} cannot be read", path.display());
     let failed = |why: String| usage(what.clone(), why, "check the path");
@@ -112,7 +117,7 @@ pub(super) fn file(path: &Path, kind: &str, bytes_max: u64) -> Result<Vec<u8>, P
         .map_err(|error| failed(error.to_string()))?;
     if bytes.len() as u64 > bytes_max {
         return Err(failed(format!(
-            "it is larger than {}",
+            "the file is larger than {}",
             show_bytes(bytes_max)
         )));
     }
@@ -139,9 +144,9 @@ fn read(source: impl Read, what: &str, limit: Limit) -> Result<String, Problem> 
         .read_to_end(&mut bytes)
         .map_err(|error| cannot(error.to_string(), "check the path"))?;
     if bytes.len() as u64 > limit.bytes_max {
-        let why = format!("it is larger than {}", show_bytes(limit.bytes_max));
+        let why = format!("the text is larger than {}", show_bytes(limit.bytes_max));
         let next = format!(
-            "make it smaller, or allow more with --limit {}=…",
+            "shorten the text, or allow more with --limit {}=…",
             limit.name
         );
         return Err(Problem {
@@ -151,17 +156,17 @@ fn read(source: impl Read, what: &str, limit: Limit) -> Result<String, Problem> 
     }
     String::from_utf8(bytes).map_err(|error| {
         let why = format!(
-            "it is not UTF-8 from byte {} on",
+            "the text is not valid UTF-8 at byte {}",
             error.utf8_error().valid_up_to()
         );
-        cannot(why, "save it as UTF-8")
+        cannot(why, "save the text as UTF-8")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::tempdir::TempDir;
 
     fn check(path: Option<&Path>, code: Option<&str>, expected: Result<&str, &str>) {
         let found = script(path, code.map(str::to_owned), &Limits::default());
@@ -178,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn a_script_comes_from_one_place_and_is_text() {
-        let scratch = Scratch::new();
+    fn script_comes_from_one_source_and_is_utf8() {
+        let scratch = TempDir::new();
         let file = scratch.file("a.js", "\u{feff}return 1");
         check(Some(&file), None, Ok("return 1"));
         check(None, Some("return 2"), Ok("return 2"));
@@ -192,20 +197,20 @@ mod tests {
         check(
             Some(&scratch.path().join("b.js")),
             None,
-            Err("not UTF-8 from byte 1"),
+            Err("not valid UTF-8 at byte 1"),
         );
     }
 
     #[test]
-    fn an_input_is_json_from_a_text_or_a_file() {
-        let scratch = Scratch::new();
+    fn input_json_comes_from_text_or_file() {
+        let scratch = TempDir::new();
         let file = format!("@{}", scratch.file("in.json", "[1]").display());
         let limits = Limits::default();
         assert_eq!(input("{\"a\":1}", &limits), Ok(serde_json::json!({"a": 1})));
         assert_eq!(input(&file, &limits), Ok(serde_json::json!([1])));
         assert_eq!(
             input("{a:1}", &limits).unwrap_err().what,
-            "`--input` cannot be used"
+            "invalid value for `--input`"
         );
         let reserved = r#"{"$serde_json::private::RawValue":"[1]"}"#;
         assert_eq!(input(reserved, &limits).unwrap().to_string(), reserved);
@@ -227,13 +232,13 @@ mod tests {
             script_bytes_max: 8,
             ..Limits::default()
         };
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let file = scratch.file("a.js", "return 12");
         for (path, code) in [(Some(&*file), None), (None, Some("return 12".to_owned()))] {
             let problem = script(path, code, &limits).unwrap_err();
             assert_eq!(
                 (&*problem.code, &*problem.why),
-                ("limit-source", "it is larger than 8B")
+                ("limit-source", "the text is larger than 8B")
             );
             assert!(problem.next.contains("--limit script="), "{problem}");
         }

@@ -1,32 +1,32 @@
-//! `airlock lock`: pin what the servers say of their tools, look at what has
-//! changed since, and accept it.
+//! `airlock lock`: pins the servers' tool descriptions, shows what has changed since, and accepts
+//! changes.
 
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
 use codegen::lock::{Change, diff};
 use serde_json::json;
 
+use super::connect::visit;
 use super::options::{ServerOptions, StateOptions, usage};
 use super::screen::Screen;
-use super::visit::visit;
 use super::{Outcome, exit, print, print_json};
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
 use crate::lock_file::LockFile;
 use crate::render::{counted, escape};
 
-/// Where the lock is, unless --lock or the configuration says otherwise.
+/// The path of the lock file, unless `--lock` or the configuration sets another.
 const FILE: &str = "airlock.lock";
 
 #[derive(Debug, Args)]
 pub(super) struct LockOptions {
-    /// Show changes since the lock file was written, and write nothing
+    /// Print the changes since the lock file was written, and write nothing
     #[arg(value_name = "diff", value_enum)]
     action: Option<Action>,
     /// Write nothing, and exit with 33 if anything has changed
     #[arg(long, conflicts_with = "action")]
     check: bool,
-    /// Remove servers from the lock file that are no longer configured
+    /// Remove from the lock file the servers that are no longer configured
     #[arg(long)]
     prune: bool,
     #[command(flatten, next_help_heading = "Servers")]
@@ -52,7 +52,7 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     config.warnings.iter().for_each(|it| screen.warning(it));
     let file = LockFile::new(config.lock.take().unwrap_or_else(|| FILE.into()));
     if config.servers.is_empty() {
-        let next = "--server, --mcp-config, --config and --demo say which servers there are";
+        let next = "name servers with --server, --mcp-config, --config or --demo";
         return Err(usage(
             "there is nothing to lock",
             "no server is configured",

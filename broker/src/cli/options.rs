@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::config::{Config, Environment, Flags};
 
-/// Which servers there are.
+/// Flags that configure servers.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ServerOptions {
     /// Add a server: NAME=COMMAND… (a command line) or NAME=https://… (streamable HTTP)
@@ -19,16 +19,18 @@ pub(super) struct ServerOptions {
     /// Read an airlock.toml: servers, rules, labels, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Read a label file: which data servers and tools read and write
+    /// Read a file of labels: the kinds of data that each server or tool reads, and whether it
+    /// writes
     #[arg(long, value_name = "FILE")]
     labels: Vec<PathBuf>,
     /// Add the built-in demo server as `demo`
     #[arg(long)]
     demo: bool,
-    /// Read a folder of tool files (SERVER/TOOL.json) that add to the servers' descriptions
+    /// Read a folder of tool files (SERVER/TOOL.json), which add information to the servers'
+    /// descriptions
     #[arg(long, value_name = "FOLDER")]
     pub(super) descriptions: Option<PathBuf>,
-    /// Use this lock file: tool descriptions must match the ones accepted in it
+    /// Refuse to call tools whose description differs from the one in this lock file
     #[arg(long, value_name = "FILE")]
     pub(super) lock: Option<PathBuf>,
     /// Continue without servers that cannot be reached
@@ -36,7 +38,8 @@ pub(super) struct ServerOptions {
     pub(super) skip_unreachable: bool,
 }
 
-/// What may happen. The order does not matter; the strictest rule wins.
+/// Flags that allow calls, deny them, or require approval. Their order does not matter; the
+/// strictest rule wins.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RuleOptions {
     /// Allow calls that match, without asking; for example 'fs.read_*'
@@ -48,16 +51,17 @@ pub(super) struct RuleOptions {
     /// Deny calls that match
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
-    /// Read a folder of Cedar rules: calls that no rule permits are denied; --allow, --ask and
-    /// --deny can only tighten
+    /// Read a folder of Cedar rules. Calls that no rule permits are denied; --allow then has no
+    /// effect, but --ask and --deny still apply
     #[arg(long = "policy", value_name = "FOLDER")]
     policies: Vec<PathBuf>,
-    /// Read a folder of Cedar rules that can only forbid, such as one found in a project
+    /// Read a folder with a project's own Cedar rules, which can deny calls but not allow them. It
+    /// may contain only `forbid` rules
     #[arg(long, value_name = "FOLDER")]
     tighten: Vec<PathBuf>,
 }
 
-/// By what tools are found.
+/// Flags for searching tools.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SearchOptions {
     /// Use the model2vec model in this folder, so that search also finds synonyms
@@ -65,10 +69,10 @@ pub(super) struct SearchOptions {
     pub(super) embeddings: Option<PathBuf>,
 }
 
-/// What is asked besides about a script.
+/// Flags for the TypeScript compiler.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct TscOptions {
-    /// TypeScript compiler that checks the script [default: a native one on PATH]
+    /// TypeScript compiler that checks the script [default: `tsc` 7 or newer on PATH]
     #[arg(long, value_name = "PATH", conflicts_with = "no_tsc")]
     tsc: Option<PathBuf>,
     /// Do not run a TypeScript compiler
@@ -76,7 +80,7 @@ pub(super) struct TscOptions {
     no_tsc: bool,
 }
 
-/// None is unlimited.
+/// Flags that set limits. No limit can be turned off.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct LimitOptions {
     /// Maximum duration of the run, including sleeps [default: 30s]
@@ -102,7 +106,7 @@ pub(super) struct LimitOptions {
     limits: Vec<String>,
 }
 
-/// Where the journal goes.
+/// The flag for the state directory.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct StateOptions {
     /// Folder for journals and other state [default: the XDG state directory]
@@ -110,7 +114,7 @@ pub(super) struct StateOptions {
     pub(super) state_dir: Option<PathBuf>,
 }
 
-/// For commands that tell what stands in the state directory.
+/// Flags of commands that show the contents of the state directory.
 #[derive(Debug, Args)]
 pub(super) struct StateView {
     #[command(flatten)]
@@ -121,7 +125,7 @@ pub(super) struct StateView {
 }
 
 impl ServerOptions {
-    /// Whether any flag says which servers there are.
+    /// Whether any flag names servers.
     pub(super) fn names_any(&self) -> bool {
         self.demo
             || self.config.is_some()
@@ -134,18 +138,19 @@ impl ServerOptions {
         self.demo || !self.servers.is_empty() || !self.mcp_configs.is_empty()
     }
 
-    /// What grants of a project belong to: the folder of the configuration file, or this one.
+    /// Returns the project that grants belong to: the folder of the configuration file, or the
+    /// current folder.
     pub(super) fn project(&self) -> Result<PathBuf, Problem> {
         let file = self.config.as_deref().and_then(Path::parent);
         let folder = file.filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         folder.canonicalize().map_err(|error| {
-            let what = "the project's folder cannot be found";
+            let what = "cannot find the project's folder";
             Problem::new(
                 "internal",
                 what,
                 error.to_string(),
-                "run it from a folder that is there",
+                "run airlock in an existing folder",
             )
         })
     }
@@ -196,10 +201,10 @@ impl LimitOptions {
     pub(super) fn add_to(self, flags: &mut Flags) -> Result<(), Problem> {
         for limit in self.limits {
             let (name, value) = limit.split_once('=').ok_or_else(|| {
-                let what = format!("`--limit {limit}` cannot be read");
+                let what = format!("invalid value `{limit}` for `--limit`");
                 usage(
                     what,
-                    "it has no `=`",
+                    "the value has no `=`",
                     "write --limit NAME=VALUE, such as --limit cpu=5s",
                 )
             })?;
@@ -235,7 +240,7 @@ fn this_program() -> Result<PathBuf, Problem> {
     std::env::current_exe().map_err(|error| {
         Problem::new(
             "internal",
-            "the demo server cannot be started",
+            "cannot find the program of the demo server",
             error.to_string(),
             "",
         )

@@ -1,10 +1,10 @@
-//! `airlock policy`: what a reviewer does with rules before they decide anything.
+//! `airlock policy`: checks and analyses rules before they decide any call.
 
+mod analysis;
 mod can;
 mod cases;
 mod check;
 mod diff;
-mod ever;
 mod explain;
 mod format;
 mod proofs;
@@ -25,7 +25,7 @@ use crate::config::Environment;
 use crate::render::{counted, escape};
 use can::CanOptions;
 use cases::TestOptions;
-use check::CheckOptions;
+use check::PolicyCheckOptions;
 use diff::DiffOptions;
 use explain::ExplainOptions;
 use replay::ReplayOptions;
@@ -33,17 +33,18 @@ use replay::ReplayOptions;
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
     /// Check rules against tools: names, types, labels, annotations
-    Check(Box<CheckOptions>),
-    /// Run the test cases in *.cases.toml beside the rules; each rule must decide a case
+    Check(Box<PolicyCheckOptions>),
+    /// Run the cases in the *.cases.toml files next to the rules; each rule must decide at least
+    /// one case
     Test(TestOptions),
-    /// Explain the decision about a recorded or a given call
+    /// Explain the decision on a recorded call, or on a call that you describe
     Explain(Box<ExplainOptions>),
-    /// Find every possible decision about a tool's calls, with an example or a proof that none
-    /// exists
+    /// Show which decisions a tool's calls can get: for each decision, an example call or a proof
+    /// that there is none
     Can(Box<CanOptions>),
-    /// Compare two versions of rules; exits with 32 if the new one allows more
+    /// Compare two versions of rules; exit with 32 if the new rules allow more
     Diff(Box<DiffOptions>),
-    /// Decide the calls of recorded runs again with current rules
+    /// Decide the calls of recorded runs again, with the current rules
     Replay(Box<ReplayOptions>),
 }
 
@@ -72,11 +73,11 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
     }
 }
 
-/// `why` may be empty; `names`: those that there are.
+/// Reports an unknown tool. `why` may be empty; `names` are the known tools.
 fn no_tool(wanted: &str, why: &str, names: &[String]) -> Problem {
     let meant = closest_tool(wanted, names.iter().map(String::as_str));
     let next = meant.map_or_else(
-        || "--server, --config, --from and --lock say which tools there are".to_owned(),
+        || "check --server, --config, --from and --lock, which select the tools".to_owned(),
         |meant| format!("did you mean `{meant}`?"),
     );
     usage(format!("there is no tool `{wanted}`"), why, next)

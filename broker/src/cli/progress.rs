@@ -1,5 +1,4 @@
-//! Says that something goes on while it takes long: one line that is replaced
-//! and never stays behind.
+//! Shows progress of slow work: one line that is replaced and finally removed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,16 +7,16 @@ use airlock_core::journal::Verdict;
 use tokio::task::JoinHandle;
 
 use super::screen::Screen;
-use crate::broker::RunEvent;
 use crate::render::escape;
+use crate::run_event::RunEvent;
 
-/// What takes less is not spoken of.
+/// Time before progress is shown.
 const PATIENCE: Duration = Duration::from_millis(1000);
 const TOOL_CHARS_SHOWN: usize = 60;
 
-/// Speaks from a task of its own, until it is dropped.
+/// Shows progress from its own task until it is dropped.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ProgressLine {
     state: Arc<Mutex<State>>,
     screen: Screen,
     ticker: JoinHandle<()>,
@@ -28,12 +27,12 @@ struct State {
     doing: String,
     calls_open: usize,
     latest: String,
-    /// Somebody is being asked: the screen is theirs.
+    /// Number of open questions to a person. While there are any, the line is hidden.
     asking: usize,
 }
 
-impl Progress {
-    /// Call it inside the runtime.
+impl ProgressLine {
+    /// Starts the line. Must be called inside the runtime.
     pub(super) fn start(screen: &Screen, doing: impl Into<String>) -> Self {
         let state = Arc::new(Mutex::new(State {
             doing: doing.into(),
@@ -89,14 +88,14 @@ impl State {
             0 => format!("{} … {seconds} s", self.doing),
             1 => format!("{} … {seconds} s, 1 call open: {latest}", self.doing),
             open => format!(
-                "{} … {seconds} s, {open} calls open, the latest of {latest}",
+                "{} … {seconds} s, {open} calls open, the latest: {latest}",
                 self.doing
             ),
         })
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.ticker.abort();
         self.screen.clear_progress();
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_what_is_open_and_is_gone_while_somebody_is_asked() {
+    fn progress_line_shows_open_calls_and_hides_during_question() {
         let mut state = State {
             doing: "running".into(),
             ..State::default()

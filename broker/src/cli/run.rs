@@ -14,16 +14,17 @@ use super::approvers::{self, ApprovalOptions};
 use super::options::{
     LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, TscOptions, usage,
 };
-use super::progress::Progress;
+use super::progress::ProgressLine;
 use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
-use crate::broker::{Broker, BuildError, Cancel, Check, RunEvent, Script};
+use crate::broker::{Broker, BuildError, Cancel, CheckPolicy, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
+use crate::run_event::RunEvent;
 use crate::sandbox::{JsEngine, SandboxError};
 
-/// Servers get this long to end by themselves after the report is out.
+/// Maximum time for servers to end after the report was printed.
 const CLOSE_WALL: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ pub(super) struct RunOptions {
     approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
-    /// Value of the script's global `input`, as JSON or @FILE
+    /// Value of the script's variable `input`: JSON, @FILE, or @- for stdin
     #[arg(
         long,
         value_name = "JSON",
@@ -62,7 +63,9 @@ pub(super) struct RunOptions {
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always, writes or never [default: writes]
+    /// When to sync the journal to disk: always (after each entry), writes (before calls to tools
+    /// not known to be read-only, at the end of runs with such calls, and before a grant for
+    /// several runs becomes valid) or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
     /// How to treat argument keys that a tool's schema does not name: warn or refuse [default:
@@ -75,18 +78,20 @@ pub(super) struct RunOptions {
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// Print only console lines, questions and problems to stderr
+    /// On stderr, print only console lines, questions and problems
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CheckMode {
+    /// Do not start a script that has definite errors
     Stop,
+    /// Report the errors, and run the script
     Warn,
 }
 
-impl From<CheckMode> for Check {
+impl From<CheckMode> for CheckPolicy {
     fn from(mode: CheckMode) -> Self {
         match mode {
             CheckMode::Stop => Self::Stop,
@@ -106,11 +111,11 @@ pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
 
     let runtime = runtime()?;
     let cancel = Cancel::new();
-    // A script that was cancelled has its own bounds for what is still to be recorded.
+    // A cancelled run has its own time limit for its last journal entries.
     let signals = Signals::cancel(&cancel, &screen, None);
     let report = runtime.block_on(async {
         outlive_full_files();
-        let job = Job {
+        let job = RunJob {
             screen: &screen,
             cancel: &cancel,
             options: &options,
@@ -144,10 +149,10 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     Config::load(flags, environment)
 }
 
-/// The script, and its name and text for messages about it.
+/// The script, and its name and text for messages.
 struct Source {
     name: String,
-    /// Empty when a credential stands in it: then no line of it is quoted.
+    /// Empty if it contains a credential, so that no line of it is quoted.
     text: String,
     script: Script,
 }
@@ -160,7 +165,7 @@ impl Source {
             return Err(usage(
                 "stdin cannot be read twice",
                 why,
-                "put one of them into a file",
+                "write the script or the input to a file",
             ));
         }
         let (path, code) = (options.script.as_deref(), options.code.clone());
@@ -174,21 +179,21 @@ impl Source {
         if let Some(seed) = options.seed {
             script = script.with_seed(seed);
         }
-        let is_quotable = config.secrets.strike(&text).is_none();
+        let is_quotable = config.secrets.redact(&text).is_none();
         let text = if is_quotable { text } else { String::new() };
         Ok(Self { name, text, script })
     }
 }
 
-struct Job<'a> {
+struct RunJob<'a> {
     screen: &'a Screen,
     cancel: &'a Cancel,
     options: &'a RunOptions,
-    /// A grant is all that can help.
+    /// Whether calls that need approval can only be allowed by a grant.
     nobody_answers: bool,
 }
 
-impl Job<'_> {
+impl RunJob<'_> {
     async fn connect(&self, config: Config) -> Result<Broker, Problem> {
         let required = !self.options.servers.skip_unreachable;
         let builder = Broker::builder().servers_required(required).discovery(true);
@@ -199,14 +204,15 @@ impl Job<'_> {
             .iter()
             .map(|server| &*server.spec.name.0)
             .collect();
-        let progress = Progress::start(self.screen, format!("connecting to {}", names.join(", ")));
+        let progress =
+            ProgressLine::start(self.screen, format!("connecting to {}", names.join(", ")));
         let built = tokio::select! {
             built = builder.config(config).build() => built,
-            why = self.cancel.cancelled() => return Err(Problem::new("cancelled", "nothing was run", why, "")),
+            why = self.cancel.cancelled() => return Err(Problem::new("cancelled", "airlock was cancelled during its start", why, "")),
         };
         drop(progress);
         let broker = built.map_err(build_problem)?;
-        // What a tool is called in scripts is told by `airlock types`.
+        // Only `airlock types` reports renamed tools.
         let told = |problem: &&Problem| problem.code != "tool-renamed";
         let problems = broker.problems();
         let problems = problems.iter().filter(told);
@@ -215,7 +221,7 @@ impl Job<'_> {
     }
 
     async fn run(&self, broker: &Broker, script: Script) -> Report {
-        let progress = Progress::start(self.screen, "running");
+        let progress = ProgressLine::start(self.screen, "running");
         let watch = |event: RunEvent| match event {
             RunEvent::Console { level, text } => self.console(level, &text),
             event => progress.hear(&event),
@@ -261,7 +267,7 @@ impl Job<'_> {
         }
     }
 
-    /// With `--json` the lines are in the report, and still shown as they happen.
+    /// Shows a console line immediately. With `--json`, the report contains it too.
     fn console(&self, level: ConsoleLevel, text: &str) {
         let shown = escape::block(text);
         self.screen.show(&match level {
@@ -273,7 +279,7 @@ impl Job<'_> {
     }
 }
 
-/// The engine is known, and this program was built without it.
+/// Returns the problem of an engine that is not part of this build.
 fn not_carried(engine: JsEngine) -> Problem {
     let carried = JsEngine::ALL
         .into_iter()
@@ -281,13 +287,10 @@ fn not_carried(engine: JsEngine) -> Problem {
     let carried: Vec<_> = carried.map(JsEngine::name).collect();
     Problem::new(
         "sandbox-unavailable",
-        format!("this program does not carry the engine `{engine}`"),
+        format!("the engine `{engine}` is not part of this build of airlock"),
+        format!("this build has only {}", carried.join(" and ")),
         format!(
-            "it was built without it, and carries {}",
-            carried.join(" and ")
-        ),
-        format!(
-            "in the sources of airlock run `cargo xtask engine {engine}`, then build again; or leave --engine out"
+            "run `cargo xtask engine {engine}` in airlock's source folder, then build airlock again; or choose another engine"
         ),
     )
 }
@@ -301,31 +304,31 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
         | BuildError::Lock(problem) => problem,
         BuildError::Shared(error) => super::grants::unreadable(&error),
         BuildError::NoScope { .. } => super::options::usage(
-            "a grant cannot be used",
+            "a grant's scope does not exist in this run",
             error.to_string(),
-            "write --session NAME for one of a session",
+            "for a grant of a session, add --session NAME",
         ),
         BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
             "sandbox-unavailable",
-            "the sandbox cannot be loaded",
+            "cannot load the sandbox",
             error.to_string(),
-            "raise the limit on the size of files (`ulimit -f`)",
+            "raise the file size limit (`ulimit -f`)",
         ),
         BuildError::Sandbox(SandboxError::NotCarried(engine)) => not_carried(engine),
         BuildError::Sandbox(_) => Problem::new(
             "internal",
-            "the sandbox cannot be loaded",
+            "cannot load the sandbox",
             error.to_string(),
             "build airlock again",
         ),
         BuildError::Policies(_) => Problem::new(
             "policy-invalid",
-            "the policies cannot be used",
+            "invalid policies",
             error.to_string(),
-            "`airlock policy check` lists everything that is wrong with them",
+            "`airlock policy check` lists all errors",
         ),
         other => crate::config::invalid(
-            "the broker cannot be set up",
+            "invalid configuration",
             other.to_string(),
             "correct the configuration",
         ),

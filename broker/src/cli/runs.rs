@@ -1,11 +1,11 @@
-//! `airlock runs`: what journals say. Nothing here writes one.
+//! `airlock runs`: shows the contents of journals. It never changes a journal.
 
 mod verify;
 
 use std::collections::BTreeSet;
 
 use airlock_core::id::{CallId, RunId};
-use airlock_core::journal::{Body, Line, Verdict, Verified, read};
+use airlock_core::journal::{Body, JournalLine, Verdict, VerifiedJournal, read};
 use airlock_core::problem::Problem;
 use airlock_core::report::Status;
 use clap::Subcommand;
@@ -19,7 +19,7 @@ use crate::config::Environment;
 use crate::journal_file::{JournalError, StateDir};
 use crate::render::{self, counted, escape};
 
-const LISTS_RUNS: &str = "`airlock runs list` lists the runs that there are";
+const LISTS_RUNS: &str = "`airlock runs list` lists the runs";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
@@ -38,7 +38,7 @@ pub(super) enum RunsCommand {
         #[command(flatten)]
         common: StateView,
     },
-    /// Verify journal integrity and list calls with unknown outcome
+    /// Verify that journals are intact, and list calls without a recorded outcome
     Verify {
         /// Run id, the start of it, or a journal file (.jsonl) [default: all runs]
         run: Option<String>,
@@ -84,7 +84,7 @@ fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outc
     let rows: Vec<Row> = runs
         .iter()
         .take(number)
-        .map(|run| Row::of(state, run))
+        .map(|run| Row::read(state, run))
         .collect();
     if is_json {
         print_json(
@@ -102,7 +102,7 @@ fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outc
     Ok(exit::DONE)
 }
 
-/// All runs, newest first; that there is none is said to whoever reads no JSON.
+/// Returns all runs, newest first. Without JSON output, a note is printed if there are none.
 fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>, Problem> {
     let runs = state.runs_newest_first().map_err(unreadable)?;
     if runs.is_empty() && !is_json {
@@ -113,17 +113,17 @@ fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>
     Ok(runs)
 }
 
-/// One run in a list, from the two ends of its journal.
+/// One run in a list, from the first and last entries of its journal.
 struct Row {
     run: RunId,
-    started: Option<Line>,
-    ended: Option<Line>,
+    started: Option<JournalLine>,
+    ended: Option<JournalLine>,
     is_running: bool,
 }
 
 impl Row {
-    fn of(state: &StateDir, run: &RunId) -> Self {
-        let line = |bytes: &[u8]| serde_json::from_slice::<Line>(bytes).ok();
+    fn read(state: &StateDir, run: &RunId) -> Self {
+        let line = |bytes: &[u8]| serde_json::from_slice::<JournalLine>(bytes).ok();
         let ends = state.ends(run).ok();
         let ended = ends.as_ref().and_then(|ends| line(&ends.last));
         Self {
@@ -134,7 +134,8 @@ impl Row {
         }
     }
 
-    /// `running`, or `interrupted` when nobody writes it any more and it has no end.
+    /// Returns the status. For a journal without an end, this is `running` if a process still
+    /// writes the journal, and `interrupted` otherwise.
     fn status(&self) -> String {
         match self.ended.as_ref().map(|line| &line.body) {
             Some(Body::Ended(ended)) => status_word(ended.status),
@@ -184,7 +185,7 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
     let run = state.find(id).map_err(unreadable)?;
     let journal = verified(state, &run)?;
     if is_json {
-        print_json(&shown(&run, &journal))?;
+        print_json(&run_json(&run, &journal))?;
     } else {
         let path = state.journal_path(&run);
         let path = escape::line(&path.to_string_lossy()).into_owned();
@@ -197,12 +198,12 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
     Ok(exit::DONE)
 }
 
-/// The journal of a run, or in a file, and how it is called.
+/// Returns the journal of a run or of a file, with its name in messages.
 pub(super) fn journal(
     id: &str,
     options: StateOptions,
     environment: &Environment,
-) -> Result<(String, Verified), Problem> {
+) -> Result<(String, VerifiedJournal), Problem> {
     let (name, bytes) = bytes_of(&state(options, environment)?, id)?;
     let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
     Ok((name, journal))
@@ -219,12 +220,12 @@ fn bytes_of(state: &StateDir, id: &str) -> Result<(String, Vec<u8>), Problem> {
     Ok((run.0.to_string(), state.read(&run).map_err(unreadable)?))
 }
 
-fn verified(state: &StateDir, run: &RunId) -> Result<Verified, Problem> {
+fn verified(state: &StateDir, run: &RunId) -> Result<VerifiedJournal, Problem> {
     let bytes = state.read(run).map_err(unreadable)?;
     read(&bytes).map_err(|broken| broken_journal(&run.0, &broken.to_string()))
 }
 
-fn shown(run: &RunId, journal: &Verified) -> Value {
+fn run_json(run: &RunId, journal: &VerifiedJournal) -> Value {
     let ended = journal.ended();
     let status = ended.map_or_else(
         || "interrupted".to_owned(),
@@ -254,8 +255,8 @@ fn shown(run: &RunId, journal: &Verified) -> Value {
     })
 }
 
-/// Each decided call with what became of it, in the words of a report.
-fn calls(journal: &Verified) -> Vec<Value> {
+/// Returns each decided call with its outcome, in the format of a report.
+fn calls(journal: &VerifiedJournal) -> Vec<Value> {
     let asked = |call| {
         let mut said = journal.of_call(call);
         said.any(|body| matches!(body, Body::Asked(_)))
@@ -284,7 +285,7 @@ fn calls(journal: &Verified) -> Vec<Value> {
         .collect()
 }
 
-fn in_doubt(journal: &Verified) -> Vec<Value> {
+fn in_doubt(journal: &VerifiedJournal) -> Vec<Value> {
     let calls: BTreeSet<CallId> = journal.in_doubt.iter().copied().collect();
     let decided = journal.lines.iter().filter_map(|line| match &line.body {
         Body::Decided(decided) if calls.contains(&decided.call) => Some(decided),
@@ -295,13 +296,13 @@ fn in_doubt(journal: &Verified) -> Vec<Value> {
         .collect()
 }
 
-fn uses_in_doubt(journal: &Verified) -> Vec<Value> {
+fn uses_in_doubt(journal: &VerifiedJournal) -> Vec<Value> {
     let uses = journal.uses_in_doubt.iter();
     uses.map(|(call, grant)| json!({ "call": call, "grant": grant }))
         .collect()
 }
 
-fn started(journal: &Verified) -> Option<&airlock_core::journal::RunStarted> {
+fn started(journal: &VerifiedJournal) -> Option<&airlock_core::journal::RunStartedEntry> {
     match &journal.lines.first()?.body {
         Body::RunStarted(started) => Some(started),
         _ => None,
@@ -324,9 +325,9 @@ pub(super) fn unreadable(error: JournalError) -> Problem {
         ),
         JournalError::Io { .. } => Problem::new(
             "journal-unreadable",
-            "the journal cannot be read",
+            "cannot read the journal",
             error.to_string(),
-            "check --state-dir",
+            "check the folder that --state-dir names",
         ),
     }
 }
@@ -337,6 +338,6 @@ fn broken_journal(name: &str, why: &str) -> Problem {
         "journal-broken",
         what,
         why,
-        "do not trust it from that line on; it was changed, or the disk is damaged",
+        "do not trust the journal from that line on; the file was changed or is damaged",
     )
 }

@@ -1,5 +1,4 @@
-//! Everything that goes to stderr: console lines, problems, and one line of
-//! progress that never stays behind.
+//! All output to stderr: console lines, problems, and one temporary line of progress.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +12,7 @@ use crate::render::{self, Style};
 #[derive(Debug, Clone)]
 pub(super) struct Screen {
     pub(super) style: Style,
-    /// Whether somebody looks: progress is for them only.
+    /// Whether stderr is a terminal. Progress is shown only there.
     is_terminal: bool,
     quiet: bool,
     progress: Arc<Mutex<Option<String>>>,
@@ -35,7 +34,7 @@ impl Screen {
         }
     }
 
-    /// A whole text with its line ends; shown whatever happens.
+    /// Shows a complete text with its line endings, even with `--quiet`.
     pub(super) fn show(&self, text: &str) {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let clear = if progress.take().is_some() {
@@ -43,7 +42,7 @@ impl Screen {
         } else {
             ""
         };
-        // Nobody is left to be told that stderr is gone.
+        // If stderr is closed, there is nowhere to report the error.
         let _ = std::io::stderr()
             .lock()
             .write_all(format!("{clear}{text}").as_bytes());
@@ -57,7 +56,7 @@ impl Screen {
         self.remark(&render::warning(problem, self.style));
     }
 
-    /// A remark that `--quiet` takes away.
+    /// Shows a note that `--quiet` suppresses.
     pub(super) fn remark(&self, text: &str) {
         if !self.quiet {
             self.show(text);

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::approvers;
-use super::door::{Door, DoorOptions};
+use super::listen::{Listen, ListenOptions};
 use super::options::{
     LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, usage,
 };
@@ -17,16 +17,17 @@ use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
-use crate::config::{Config, Environment, units};
-use crate::serve::{self, Disclosure, Gate, Mode, Serve, Settings};
+use crate::config::{Config, Environment};
+use crate::serve::{self, AccessGuard, Disclosure, ListMode, McpServer, ServeSettings};
+use crate::units;
 
-/// What still goes on then gets this long to be dropped.
+/// Maximum time for remaining tasks to be dropped at the end.
 const LAST_WALL: Duration = Duration::from_millis(50);
-/// Runs get this long to write their end, and hosts to hear of it.
+/// Maximum time for runs to record their end, and for hosts to receive their last answers.
 const FAREWELL_WALL: Duration = Duration::from_millis(700);
-/// Servers get this long to end by themselves after that.
+/// Maximum time for servers to end after the runs and the hosts.
 const CLOSE_WALL: Duration = Duration::from_millis(1_100);
-/// All of these, and what threads that compute can add to them.
+/// Maximum time for the whole end: the sum of the times above, and a margin for busy threads.
 const END_WALL: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Args)]
@@ -38,14 +39,15 @@ pub(super) struct ServeOptions {
     #[command(flatten, next_help_heading = "Tools")]
     search: SearchOptions,
     #[command(flatten, next_help_heading = "Transport")]
-    door: DoorOptions,
-    /// Which tools to list besides search_tools, get_tool_details and run_script
-    #[arg(long, value_enum, default_value_t = Listed::Code, help_heading = "Tools")]
-    tools: Listed,
-    /// When to send full descriptions; auto decides by their share of the context
-    #[arg(long, value_enum, default_value_t = Shown::Auto, help_heading = "Tools")]
-    disclosure: Shown,
-    /// Size of the model's context, in tokens
+    door: ListenOptions,
+    /// Which tools to list besides search_tools, get_tool_details, run_script and resume_run
+    #[arg(long, value_enum, default_value_t = ListModeArg::Code, help_heading = "Tools")]
+    tools: ListModeArg,
+    /// When the model gets full tool descriptions. It must have read a tool's description before it
+    /// can call the tool
+    #[arg(long, value_enum, default_value_t = DisclosureArg::Auto, help_heading = "Tools")]
+    disclosure: DisclosureArg,
+    /// Size of the model's context in tokens, for `--disclosure auto`
     #[arg(
         long,
         value_name = "N",
@@ -53,7 +55,7 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     context_tokens: u64,
-    /// Largest share of the context for full descriptions, in percent
+    /// Largest share of the context for full descriptions in percent, for `--disclosure auto`
     #[arg(
         long,
         value_name = "PERCENT",
@@ -64,13 +66,13 @@ pub(super) struct ServeOptions {
     /// How long the first requests wait for servers that have never connected
     #[arg(
         long,
-        value_name = "TIME",
+        value_name = "DURATION",
         default_value = "2s",
         help_heading = "Servers"
     )]
     start_wait: String,
-    /// Requests that servers may make of the host during a call, if the host supports them, and
-    /// whether their log messages are passed on [default: elicitation,sampling]
+    /// Features that servers may use towards the host during a call, if the host supports the
+    /// feature [default: elicitation,sampling]
     #[arg(
         long,
         value_enum,
@@ -78,9 +80,9 @@ pub(super) struct ServeOptions {
         value_delimiter = ',',
         help_heading = "Servers"
     )]
-    pass: Option<Vec<Passed>>,
+    pass: Option<Vec<PassArg>>,
     /// Offer a server's prompts and resources to hosts: SERVER, SERVER.prompts or SERVER.resources.
-    /// Rules do not apply to them
+    /// Rules do not apply to prompts and resources
     #[arg(long, value_name = "WHAT", help_heading = "Servers")]
     offer: Vec<String>,
     /// Print a text for the host's system prompt, and exit
@@ -90,45 +92,51 @@ pub(super) struct ServeOptions {
     limits: LimitOptions,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always, writes or never [default: writes]
+    /// When to sync the journal to disk: always (after each entry), writes (before calls to tools
+    /// not known to be read-only, at the end of runs with such calls, and before a grant for
+    /// several runs becomes valid) or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
     /// Script engine: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME", help_heading = "Limits")]
     engine: Option<String>,
-    /// Print only problems to stderr
+    /// On stderr, print only problems
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Listed {
-    /// No others: scripts call the tools
+enum ListModeArg {
+    /// No further tools: the model calls tools in scripts
     Code,
-    /// Every tool with a short description, to be called directly
+    /// Every tool with a short description, so that the model can also call tools directly
     Progressive,
-    /// Only call_tool, so that the list never changes
+    /// call_tool, which calls any tool; the list never changes
     Stable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Passed {
-    /// Ask the user to fill in a form or open an address
+enum PassArg {
+    /// Requests to the user to fill in a form or open a URL
     Elicitation,
-    /// Ask the host's model for a text
+    /// Requests for text from the host's model
     Sampling,
-    /// Ask for the host's working folders
+    /// Requests for the host's working folders
     Roots,
-    /// Pass on log messages, from the level that the host sets
+    /// Log messages, from the level that the host sets
     Logging,
-    /// Nothing
+    /// Nothing; allowed only as the single value
     None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shown {
+enum DisclosureArg {
+    /// With the tool list if all descriptions fit into the share of the context, otherwise on
+    /// request
     Auto,
+    /// On request only
     Progressive,
+    /// Always with the tool list
     Full,
 }
 
@@ -138,7 +146,7 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         return print(&format!("{}\n", serve::system_prompt(settings.mode))).map(|()| exit::DONE);
     }
     let screen = Screen::of_process(environment, options.quiet);
-    let door = Door::of(&options.door, environment)?;
+    let door = Listen::from_options(&options.door, environment)?;
     let config = load(options, environment)?;
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
@@ -150,46 +158,47 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         .for_each(|warning| screen.warning(warning));
     let runtime = runtime()?;
     let served = runtime.block_on(serve(&screen, config, settings, door));
-    // A read of stdin cannot be called back; what servers left behind is killed.
+    // The time is limited because a read of stdin cannot be cancelled. Dropping the remaining tasks
+    // kills the processes that servers left behind.
     runtime.shutdown_timeout(LAST_WALL);
     served
 }
 
-fn settings(options: &ServeOptions) -> Result<Settings, Problem> {
+fn settings(options: &ServeOptions) -> Result<ServeSettings, Problem> {
     if options.disclosure_share > 100 {
-        let why = "a share is at most 100 percent";
+        let why = "the share is more than 100 percent";
         return Err(usage(
-            "`--disclosure-share` cannot be used",
+            "invalid value for `--disclosure-share`",
             why,
             "write a number from 0 to 100",
         ));
     }
     let start_wait_ms = units::duration_ms(&options.start_wait).map_err(|bad| {
         usage(
-            "`--start-wait` cannot be used",
+            "invalid value for `--start-wait`",
             bad.to_string(),
             "write a time such as 2s or 500ms",
         )
     })?;
-    Ok(Settings {
+    Ok(ServeSettings {
         start_wait: Duration::from_millis(start_wait_ms),
         mode: match options.tools {
-            Listed::Code => Mode::Code,
-            Listed::Progressive => Mode::Progressive,
-            Listed::Stable => Mode::Stable,
+            ListModeArg::Code => ListMode::Code,
+            ListModeArg::Progressive => ListMode::Progressive,
+            ListModeArg::Stable => ListMode::Stable,
         },
         disclosure: match options.disclosure {
-            Shown::Auto => Disclosure::Auto,
-            Shown::Progressive => Disclosure::Progressive,
-            Shown::Full => Disclosure::Full,
+            DisclosureArg::Auto => Disclosure::Auto,
+            DisclosureArg::Progressive => Disclosure::Progressive,
+            DisclosureArg::Full => Disclosure::Full,
         },
         context_tokens: options.context_tokens,
         disclosure_percent: options.disclosure_share,
-        ..Settings::default()
+        ..ServeSettings::default()
     })
 }
 
-impl Passed {
+impl PassArg {
     fn word(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |it| it.get_name().to_owned())
@@ -204,41 +213,42 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     flags.fsync = options.fsync;
     flags.engine = options.engine;
     flags.embeddings = options.search.embeddings;
-    let words = |passed: Vec<Passed>| passed.into_iter().map(Passed::word).collect();
+    let words = |passed: Vec<PassArg>| passed.into_iter().map(PassArg::word).collect();
     flags.pass = options.pass.map(words);
     flags.offer = options.offer;
     Config::load(flags, environment)
 }
 
-async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) -> Outcome {
+async fn serve(screen: &Screen, config: Config, settings: ServeSettings, door: Listen) -> Outcome {
     let cancel = Cancel::new();
     let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
-    let serve = Serve::new(settings).map_err(|error| {
-        Problem::new("internal", "nothing can be served", error.to_string(), "")
+    let serve = McpServer::new(settings).map_err(|error| {
+        let what = "cannot create the MCP server";
+        Problem::new("internal", what, error.to_string(), "")
     })?;
     let (place, listening) = open(door).await?;
-    // No server holds up another; the person at the host is asked.
-    let builder = approvers::elsewhere(Broker::builder(), &config, screen)?;
+    // The approver answers only for hosts that cannot ask their user.
+    let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
     let builder = builder
         .servers_join_later(true)
         .engine_later(true)
         .discovery(true)
         .declared(serve.declared())
-        .extraction_by_seat()
+        .extraction_by_context()
         .config(config);
     let ready = serve.clone();
-    // Compiling what thousands of tools take keeps no host from shaking hands.
+    // Spawned, so that compiling thousands of tools does not delay the handshake with a host.
     let building = tokio::spawn(async move {
         let broker = builder.build().await.map_err(build_problem)?;
         ready.ready(broker.clone());
-        // Whoever comes to search is not kept waiting for what scripts need.
+        // The engine is loaded after the broker is ready, so that searches need not wait for it.
         broker.engine_loaded().await.map_err(build_problem)?;
         Ok::<_, Problem>(broker)
     });
-    let mut crier = Crier::new(screen, place);
+    let mut crier = ServerAnnouncer::new(screen, place);
     let mut broker: Option<Broker> = None;
-    // Nothing changes before there is a broker.
+    // This channel reports no changes. The broker's channel replaces it.
     let (_nothing, mut changes) = watch::channel(0);
     let hosting = async {
         match listening {
@@ -266,7 +276,7 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
             ended = &mut hosting => break ended,
             why = cancel.cancelled() => {
                 serve.end(&why);
-                // A host that does not read its answers keeps nobody here.
+                // A host that does not read its answers must not delay the exit.
                 let farewell = tokio::time::timeout(FAREWELL_WALL, &mut hosting).await;
                 break farewell.unwrap_or(Ok(()));
             }
@@ -278,15 +288,14 @@ async fn serve(screen: &Screen, config: Config, settings: Settings, door: Door) 
     ended.map(|()| exit::DONE).map_err(broken_off)
 }
 
-/// Where hosts come in, in words; and what they are heard with, unless they are at the standard
-/// input.
-async fn open(door: Door) -> Result<(String, Option<(TcpListener, Gate)>), Problem> {
+/// Returns a description of the address, and the listener with its guard unless hosts use stdin.
+async fn open(door: Listen) -> Result<(String, Option<(TcpListener, AccessGuard)>), Problem> {
     let (address, gate) = match door {
-        Door::Stdio => return Ok(("stdio".to_owned(), None)),
-        Door::Http(address, gate) => (address, gate),
+        Listen::Stdio => return Ok(("stdio".to_owned(), None)),
+        Listen::Http(address, gate) => (address, gate),
     };
     let listener = TcpListener::bind(address).await.map_err(|error| {
-        let what = format!("{address} cannot be listened on");
+        let what = format!("cannot listen on {address}");
         crate::config::invalid(what, error.to_string(), "choose another port")
     })?;
     let address = listener.local_addr().unwrap_or(address);
@@ -294,26 +303,26 @@ async fn open(door: Door) -> Result<(String, Option<(TcpListener, Gate)>), Probl
 }
 
 fn broken_off(error: std::io::Error) -> Problem {
-    let what = "the connection to the host broke";
-    let next = "see to what the host reads and writes";
+    let what = "the connection to the host failed";
+    let next = "check that the host is still running";
     Problem::new("internal", what, error.to_string(), next)
 }
 
 fn interrupted(error: tokio::task::JoinError) -> Problem {
-    let what = "the broker could not be set up";
-    Problem::new("internal", what, error.to_string(), "start it again")
+    let what = "airlock could not start";
+    Problem::new("internal", what, error.to_string(), "start airlock again")
 }
 
-/// Tells a person what becomes of the servers.
-struct Crier<'a> {
+/// Prints the state of the servers for a person.
+struct ServerAnnouncer<'a> {
     screen: &'a Screen,
     place: String,
     told: Vec<Problem>,
-    /// What was last said to be served.
+    /// The status line that was printed last.
     line: String,
 }
 
-impl<'a> Crier<'a> {
+impl<'a> ServerAnnouncer<'a> {
     fn new(screen: &'a Screen, place: String) -> Self {
         Self {
             screen,

@@ -1,6 +1,6 @@
-//! Ctrl-C and its like. The first signal cancels. A second one ends the program at
-//! once, and so does the first if the program has not ended soon enough after it.
-//! A thread of its own waits for signals, whatever the other threads compute.
+//! Handles Ctrl-C and similar signals. The first signal cancels. If the program has not ended after
+//! a time limit or at a second signal, the process exits at once. A separate thread waits for
+//! signals, so that busy threads do not delay this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,25 +15,25 @@ use super::exit;
 use super::screen::Screen;
 use crate::broker::Cancel;
 
-/// A start that was cancelled has this long to end by itself.
+/// Maximum time for the program to end if it is cancelled during its start.
 const START_WALL: Duration = Duration::from_millis(800);
 
-/// A file that may not grow any more then fails the write, which has words for it, and
-/// does not end the process. Call it inside the runtime.
+/// Ignores SIGXFSZ: a write to a file at its size limit then fails with an error instead of ending
+/// the process. Must be called inside the runtime.
 pub(super) fn outlive_full_files() {
-    // Once somebody listens to a signal, it ends nobody for as long as the process lives.
+    // After a handler was registered, the signal never ends the process.
     let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
 }
 
-/// The signals that this process listens to.
+/// The signals that this process handles.
 #[derive(Debug)]
 pub(super) struct Signals {
     is_started: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Cancels on SIGINT, SIGTERM and SIGHUP. `end_wall`: how long the program may take to end
-    /// by itself once it has started.
+    /// Cancels on SIGINT, SIGTERM and SIGHUP. `end_wall` is the maximum time for the program to end
+    /// once it has started.
     pub(super) fn cancel(cancel: &Cancel, screen: &Screen, end_wall: Option<Duration>) -> Self {
         let is_started = Arc::new(AtomicBool::new(false));
         let listener = Listener {
@@ -44,14 +44,14 @@ impl Signals {
         };
         let (registered, wait) = mpsc::channel();
         let thread = std::thread::Builder::new().name("signals".to_owned());
-        // Without the thread, each signal does what it does to any program: it ends this one.
+        // Without the thread, signals keep their default effect and end the program.
         if thread.spawn(move || listener.listen(&registered)).is_ok() {
             let _ = wait.recv();
         }
         Self { is_started }
     }
 
-    /// The start is over.
+    /// Records that the start is complete.
     pub(super) fn started(&self) {
         self.is_started.store(true, Ordering::Relaxed);
     }
@@ -88,7 +88,8 @@ impl Listener {
                 None => drop(signals.next().await),
             }
             if !is_started {
-                let problem = Problem::new("cancelled", "nothing was run", why, "");
+                let what = "airlock was cancelled during its start";
+                let problem = Problem::new("cancelled", what, why, "");
                 self.screen.problem(&problem);
             }
             std::process::exit(i32::from(exit::CANCELLED));
@@ -115,7 +116,7 @@ impl Three {
         tokio::select! {
             _ = self.interrupt.recv() => "interrupted (Ctrl-C)",
             _ = self.terminate.recv() => "terminated (SIGTERM)",
-            _ = self.hangup.recv() => "the terminal is gone (SIGHUP)",
+            _ = self.hangup.recv() => "the terminal was closed (SIGHUP)",
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `airlock types`: what a script may call, from servers or from a saved list.
+//! `airlock types`: prints the tools that a script can call, from servers or from a saved list.
 
 pub(super) mod saved;
 
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
-use airlock_core::rules::Pattern;
+use airlock_core::tool_pattern::ToolPattern;
 use clap::{Args, ValueEnum};
 use codegen::declare::{self, Declarations, DegradedTool, Level};
 use codegen::description::Description;
@@ -13,13 +13,13 @@ use codegen::shape::json as shapes;
 use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use serde_json::{Value, json};
 
+use super::connect::is_about_runs;
 use super::options::{ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
-use super::visit::is_about_runs;
 use super::{Outcome, exit, print, print_json, runtime};
 use crate::broker::Broker;
-use crate::broker::own::{self, Own};
+use crate::broker::tool_discovery::{self, OwnTools};
 use crate::config::{Config, Environment};
 use crate::render::escape;
 
@@ -31,8 +31,7 @@ pub(super) struct TypesOptions {
     /// How much to print about each tool
     #[arg(long, value_enum, default_value_t = Detail::Full)]
     detail: Detail,
-    /// Output format: TypeScript declarations, JSON, or Rust types for a program that embeds
-    /// airlock
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Ts)]
     format: Format,
     /// Read tools from a saved tools/list result ([NAME=]FILE) instead of connecting to servers
@@ -42,23 +41,30 @@ pub(super) struct TypesOptions {
     servers: ServerOptions,
     #[command(flatten)]
     state: StateOptions,
-    /// Print one JSON object
+    /// Print one JSON object: tools, declarations, degraded, problems
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Detail {
+    /// The names of the tools
     Names,
+    /// The names, and the first sentence of each description
     Lines,
+    /// The types, without descriptions
     Signatures,
+    /// The types and the complete descriptions
     Full,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// TypeScript declarations
     Ts,
+    /// The structure of all arguments and results, as JSON
     Json,
+    /// Rust types, for a program that embeds airlock
     Rust,
 }
 
@@ -73,18 +79,18 @@ impl From<Detail> for Level {
     }
 }
 
-/// What there is to write about, wherever it came from.
-pub(super) struct Found {
+/// The tools to describe, from servers, saved lists or a lock file.
+pub(super) struct TypeSource {
     pub(super) descriptions: Vec<Description>,
     pub(super) stubs: StubTable,
     pub(super) problems: Vec<Problem>,
 }
 
-impl Found {
-    /// With airlock's own tools, as scripts find them.
+impl TypeSource {
+    /// Adds airlock's own tools, which scripts can call too.
     pub(super) fn with_own(self, extraction: bool) -> Self {
         let mut descriptions = self.descriptions;
-        descriptions.extend(own::descriptions(Own {
+        descriptions.extend(tool_discovery::descriptions(OwnTools {
             discovery: true,
             extraction,
         }));
@@ -104,8 +110,9 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         .map(|text| pattern(text))
         .collect::<Result<Vec<_>, _>>()?;
     if options.format != Format::Ts && options.detail != Detail::Full {
-        let why = "levels of detail are levels of the TypeScript declarations";
-        return Err(usage("`--detail` has no effect here", why, "leave it out"));
+        let what = "`--detail` works only with `--format ts`";
+        let why = "levels of detail exist only for TypeScript declarations";
+        return Err(usage(what, why, "remove `--detail` or `--format`"));
     }
     let (format, detail, is_json) = (options.format, options.detail, options.json);
     let (found, extraction) = found(options, environment, &screen)?;
@@ -116,7 +123,7 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         };
         patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
     };
-    // They are scripts' and nobody else's.
+    // airlock's own tools can be called only from scripts, so only the declarations contain them.
     let found = match format {
         Format::Ts if !found.descriptions.is_empty() => found.with_own(extraction),
         _ => found,
@@ -149,10 +156,10 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         let why = if patterns.is_empty() {
             "no server offers a tool"
         } else {
-            "no tool fits the patterns"
+            "no tool matches the patterns"
         };
         screen.remark(&format!(
-            "{why}; --server, --mcp-config, --demo and --from say which tools there are\n"
+            "{why}; name servers with --server, --mcp-config or --demo, or a file with --from\n"
         ));
     }
     let is_unreachable = |problem: &Problem| problem.code == "server-unavailable";
@@ -163,17 +170,18 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
     })
 }
 
-/// The tools, and whether scripts have somebody who reads values.
+/// Returns the tools, and whether scripts can extract values.
 fn found(
     options: TypesOptions,
     environment: &Environment,
     screen: &Screen,
-) -> Result<(Found, bool), Problem> {
+) -> Result<(TypeSource, bool), Problem> {
     if !options.from.is_empty() {
         if options.servers.names_any() {
-            let why = "--from takes the tools from a file and connects to nothing";
-            let next = "leave --from or the servers out";
-            return Err(usage("two kinds of sources are named", why, next));
+            let what = "`--from` cannot be combined with flags that name servers";
+            let why = "--from reads the tools from a file and connects to no server";
+            let next = "remove --from or the server flags";
+            return Err(usage(what, why, next));
         }
         let found = saved::read(&options.from, options.servers.descriptions)?;
         return Ok((found, false));
@@ -195,7 +203,7 @@ fn found(
         let descriptions = broker.descriptions().to_vec();
         let mut problems = broker.problems();
         problems.extend(broker.unusable_tools());
-        let found = Found {
+        let found = TypeSource {
             stubs: StubTable::build(&descriptions),
             descriptions,
             problems,
@@ -214,7 +222,7 @@ fn as_json(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) ->
     let mut degraded = Vec::new();
     let mut tools = serde_json::Map::new();
     for tool in sorted {
-        let shape = codegen::shape::of(tool);
+        let shape = codegen::shape::tool_shape(tool);
         let mut value = shapes::tool(&shape);
         if let Some(members) = value.as_object_mut() {
             members.insert("description".into(), tool.digest.to_string().into());
@@ -241,7 +249,8 @@ fn as_rust(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) ->
         .filter(|it| chosen(&it.server, &it.name))
         .cloned()
         .collect();
-    // What panics inside is caught and listed; nobody needs to read it on the way.
+    // Panics in the generator are caught and reported as problems, so their messages are not
+    // printed.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let types = rust::of_tools(&chosen);
@@ -274,13 +283,9 @@ fn degraded_json(tool: &DegradedTool) -> Value {
     json!({"tool": format!("{}.{}", tool.server, tool.wire_name), "found": found})
 }
 
-fn pattern(text: &str) -> Result<Pattern, Problem> {
-    Pattern::parse(text).map_err(|bad| {
+fn pattern(text: &str) -> Result<ToolPattern, Problem> {
+    ToolPattern::parse(text).map_err(|bad| {
         let next = "write SERVER.TOOL, with * for any characters, such as 'fs.read_*'";
-        usage(
-            format!("the pattern '{text}' cannot be read"),
-            bad.to_string(),
-            next,
-        )
+        usage(format!("invalid pattern '{text}'"), bad.to_string(), next)
     })
 }

@@ -1,26 +1,26 @@
-//! Who is asked, as a flag and a configuration file say it.
+//! Parses the approver from a flag or a configuration file.
 
 use airlock_core::problem::Problem;
 
-use super::{Located, invalid_at, words};
+use super::{LocatedText, invalid_at, shell_words};
 
-/// How it is written: `terminal`, `web`, `command:CMD` or `never`.
+/// The approver, written as `terminal`, `web`, `command:CMD` or `never`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
+pub enum ApproverChoice {
     Terminal,
-    /// A page on this machine.
+    /// A web page on this machine.
     Web,
     /// A program and its arguments.
     Command(String, Vec<String>),
-    /// Nobody; the report says which grants would have been enough.
+    /// Asks nobody. The report lists the grants that would have been enough.
     Never,
 }
 
 const ONE_OF: &str = "write terminal, web, command:CMD or never";
 const SHOWN_CHARS_MAX: usize = 80;
 
-impl Who {
-    /// Or why it cannot be used, and what helps.
+impl ApproverChoice {
+    /// Parses an approver. An error contains the reason and a suggestion.
     pub(crate) fn parse(text: &str) -> Result<Self, (String, &'static str)> {
         match text {
             "terminal" => return Ok(Self::Terminal),
@@ -32,7 +32,8 @@ impl Who {
             let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
             return Err((format!("`{shown}` is not an approver"), ONE_OF));
         };
-        let words = words::split(line).map_err(|bad| (bad.to_string(), "close what is open"))?;
+        let advice = "close the quote, or remove the last backslash";
+        let words = shell_words::split(line).map_err(|bad| (bad.to_string(), advice))?;
         match words.split_first() {
             Some((program, args)) => Ok(Self::Command(program.clone(), args.to_vec())),
             None => Err(("the command is empty".into(), ONE_OF)),
@@ -40,9 +41,9 @@ impl Who {
     }
 }
 
-pub(super) fn parse(at: &Located) -> Result<Who, Problem> {
-    Who::parse(&at.text).map_err(|(why, next)| {
-        let what = format!("`approver` ({}) cannot be used", at.origin);
+pub(super) fn parse(at: &LocatedText) -> Result<ApproverChoice, Problem> {
+    ApproverChoice::parse(&at.text).map_err(|(why, next)| {
+        let what = format!("invalid value for `approver` ({})", at.origin);
         invalid_at(&at.origin, what, why, next)
     })
 }
@@ -51,17 +52,17 @@ pub(super) fn parse(at: &Located) -> Result<Who, Problem> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Result<Who, &str>) {
-        let found = Who::parse(text).map_err(|(why, _)| why);
+    fn check(text: &str, expected: Result<ApproverChoice, &str>) {
+        let found = ApproverChoice::parse(text).map_err(|(why, _)| why);
         assert_eq!(found, expected.map_err(str::to_owned), "{text}");
     }
 
     #[test]
-    fn an_approver_is_one_of_four() {
-        check("terminal", Ok(Who::Terminal));
-        check("web", Ok(Who::Web));
-        check("never", Ok(Who::Never));
-        let command = Who::Command("ask".into(), vec!["-c".into(), "a b".into()]);
+    fn approver_parses_four_forms() {
+        check("terminal", Ok(ApproverChoice::Terminal));
+        check("web", Ok(ApproverChoice::Web));
+        check("never", Ok(ApproverChoice::Never));
+        let command = ApproverChoice::Command("ask".into(), vec!["-c".into(), "a b".into()]);
         check("command:ask -c 'a b'", Ok(command));
         check("Web", Err("`Web` is not an approver"));
         check("", Err("`` is not an approver"));

@@ -1,18 +1,18 @@
-//! Which engine runs scripts.
+//! Parses the name of the engine that runs scripts.
 
 use airlock_core::problem::Problem;
 
-use super::{Located, invalid_at};
+use super::{LocatedText, invalid_at};
 use crate::sandbox::JsEngine;
 
-pub(super) fn parse(at: &Located) -> Result<JsEngine, Problem> {
+pub(super) fn parse(at: &LocatedText) -> Result<JsEngine, Problem> {
     JsEngine::of_name(&at.text).ok_or_else(|| {
-        let names = JsEngine::ALL.map(JsEngine::name).join(" nor ");
+        let names = JsEngine::ALL.map(JsEngine::name).join(" or ");
         invalid_at(
             &at.origin,
-            format!("`engine` ({}) cannot be used", at.origin),
-            format!("`{}` is neither {names}", at.text),
-            "write one of the two; `airlock engines` says which this program carries",
+            format!("invalid value for `engine` ({})", at.origin),
+            format!("invalid value `{}`; expected {names}", at.text),
+            "write one of these values; `airlock engines` lists the engines of this build",
         )
     })
 }

@@ -1,15 +1,15 @@
-//! The process's environment, read once. The only module that reads it.
+//! The environment variables of the process, read once. No other module reads them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The variables that this process was started with; tests make their own.
+/// The environment variables of this process. Tests create their own.
 #[derive(Clone, Default)]
 pub struct Environment(BTreeMap<String, OsString>);
 
 impl std::fmt::Debug for Environment {
-    /// The names only: values may be secrets.
+    /// Formats only the names, because values may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -25,7 +25,7 @@ impl Environment {
         )
     }
 
-    /// A variable's value when it is text and not empty.
+    /// Returns the value of a variable if it is UTF-8 and not empty.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.to_str().filter(|value| !value.is_empty())
@@ -37,7 +37,8 @@ impl Environment {
             .map(|(name, value)| (name.as_str(), value.as_os_str()))
     }
 
-    /// A variable's value as a path; a relative one counts as absent, as the XDG rules have it.
+    /// Returns the value of a variable as a path. A relative path counts as absent, as the XDG
+    /// specification requires.
     #[must_use]
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         self.0
@@ -46,7 +47,8 @@ impl Environment {
             .filter(|path| path.is_absolute())
     }
 
-    /// `AIRLOCK_STATE_DIR`, else the XDG state directory, else its default in the home directory.
+    /// Returns `AIRLOCK_STATE_DIR`, or the XDG state directory, or its default in the home
+    /// directory.
     #[must_use]
     pub fn state_dir(&self) -> Option<PathBuf> {
         let named = self
@@ -59,7 +61,8 @@ impl Environment {
             .or_else(|| Some(self.directory("HOME")?.join(".local/state/airlock")))
     }
 
-    /// Where the person's own configuration file is, if there is one.
+    /// Returns the path of the user's own configuration file, which may not exist. Returns `None`
+    /// if neither `XDG_CONFIG_HOME` nor `HOME` is set.
     #[must_use]
     pub fn config_file(&self) -> Option<PathBuf> {
         let folder = self
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_directory_is_the_most_explicit_one() {
+    fn state_directory_takes_most_explicit_setting() {
         for (environment, expected) in [
             (
                 Environment::from([
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_never_in_the_debug_text() {
+    fn debug_output_hides_values() {
         assert_eq!(
             format!("{:?}", Environment::from([("TOKEN", "hush")])),
             r#"{"TOKEN"}"#

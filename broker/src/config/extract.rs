@@ -1,13 +1,14 @@
-//! The program that reads values for scripts, as a configuration file names it.
+//! The configured program that extracts values for scripts.
 
 use airlock_core::problem::Problem;
 use serde::Deserialize;
 
-use super::{invalid_at, units, words};
+use super::{invalid_at, shell_words};
+use crate::units;
 
 const WALL_MS: u64 = 60_000;
 
-/// What is started for each value, and how long it may take.
+/// The command that is started for each value, and its time limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtractCommand {
     pub program: String,
@@ -15,7 +16,7 @@ pub struct ExtractCommand {
     pub wall_ms: u64,
 }
 
-/// `[extract]` of a file.
+/// The table `[extract]` of a configuration file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileExtract {
@@ -23,7 +24,7 @@ pub(crate) struct FileExtract {
     timeout: Option<String>,
 }
 
-/// A whole command line, or its words.
+/// A command line as one text, or as a list of words.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum CommandLine {
@@ -33,18 +34,19 @@ enum CommandLine {
 
 pub(super) fn read((table, origin): (FileExtract, String)) -> Result<ExtractCommand, Problem> {
     let wrong = |why: String, next: &str| {
-        let what = format!("`[extract]` ({origin}) cannot be used");
+        let what = format!("invalid table `[extract]` ({origin})");
         invalid_at(&origin, what, why, next)
     };
     let words = match table.command {
         CommandLine::Words(words) => words,
         CommandLine::Text(text) => {
-            let words = words::split(&text);
-            words.map_err(|bad| wrong(format!("in its command, {bad}"), "close what is open"))?
+            let words = shell_words::split(&text);
+            let advice = "close the quote, or remove the last backslash";
+            words.map_err(|bad| wrong(format!("invalid command: {bad}"), advice))?
         }
     };
     let Some((program, args)) = words.split_first().filter(|(it, _)| !it.is_empty()) else {
-        return Err(wrong("its command is empty".into(), "write a command"));
+        return Err(wrong("the command is empty".into(), "write a command"));
     };
     let wall_ms = match table.timeout {
         None => WALL_MS,
@@ -79,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_a_line_or_its_words_and_has_its_time() {
+    fn extract_command_is_text_or_words_with_timeout() {
         check(
             "command = \"ask -m 'a b'\"",
             Ok(("ask", &["-m", "a b"], 60_000)),

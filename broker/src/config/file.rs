@@ -1,50 +1,44 @@
-//! `airlock.toml`, our own file: unknown keys are errors, and every rule knows its line.
+//! Parses `airlock.toml`, airlock's own configuration file. Unknown keys are errors, and every rule
+//! keeps its line number.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use airlock_core::level::Level;
 use airlock_core::problem::Problem;
-use airlock_core::rules::Level;
-use codegen::closest::closest;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::extract::FileExtract;
 use super::invalid;
-use super::labels::{self, FileFlow, Tables};
+use super::labels::{self, FileFlow, LabelTables};
+use super::located::{LineIndex, LocatedText, unreadable};
 use super::policies::PolicyPath;
-use super::server::Declared;
+use super::server::DeclaredServer;
 use super::server_table::ServerTable;
 use super::tsc::FileTsc;
 
-/// What one file says. Placeholders are not resolved yet.
+/// The content of one file. Placeholders are not resolved yet.
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) descriptions: Option<PathBuf>,
     pub(crate) lock: Option<PathBuf>,
     pub(crate) embeddings: Option<PathBuf>,
-    pub(crate) fsync: Option<Located>,
-    pub(crate) unknown_keys: Option<Located>,
-    pub(crate) engine: Option<Located>,
+    pub(crate) fsync: Option<LocatedText>,
+    pub(crate) unknown_keys: Option<LocatedText>,
+    pub(crate) engine: Option<LocatedText>,
     pub(crate) tsc: Option<FileTsc>,
-    pub(crate) approver: Option<Located>,
+    pub(crate) approver: Option<LocatedText>,
     pub(crate) extract: Option<(FileExtract, String)>,
-    pub(crate) limits: Vec<(String, Located)>,
-    pub(crate) servers: Vec<Declared>,
-    pub(crate) rules: Vec<(Level, Located)>,
+    pub(crate) limits: Vec<(String, LocatedText)>,
+    pub(crate) servers: Vec<DeclaredServer>,
+    pub(crate) rules: Vec<(Level, LocatedText)>,
     pub(crate) flow: FileFlow,
     pub(crate) policies: Vec<PolicyPath>,
-    pub(crate) groups: Vec<(String, Vec<Located>)>,
-    pub(crate) pass: Option<Vec<Located>>,
-    pub(crate) offer: Vec<Located>,
-}
-
-/// A text and where it stands, such as `airlock.toml:12`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
-    pub(crate) text: String,
-    pub(crate) origin: String,
+    pub(crate) groups: Vec<(String, Vec<LocatedText>)>,
+    pub(crate) pass: Option<Vec<LocatedText>>,
+    pub(crate) offer: Vec<LocatedText>,
 }
 
 #[derive(Deserialize)]
@@ -60,9 +54,9 @@ struct Document {
     tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
-    /// What servers may ask of hosts, and whether hosts hear what they log.
+    /// What servers may request from hosts, and whether hosts receive the servers' log messages.
     pass: Option<Vec<Spanned<String>>>,
-    /// Servers whose prompts and resources hosts get.
+    /// The servers whose prompts and resources hosts can use.
     #[serde(default)]
     offer: Vec<Spanned<String>>,
     #[serde(default)]
@@ -71,7 +65,7 @@ struct Document {
     servers: BTreeMap<String, Spanned<ServerTable>>,
     #[serde(default)]
     rules: RuleTable,
-    /// Folders of rules, beside this file.
+    /// Folders of rules, relative to this file.
     #[serde(default)]
     policies: Vec<PathBuf>,
     #[serde(default)]
@@ -79,7 +73,7 @@ struct Document {
     #[serde(default)]
     groups: BTreeMap<String, Vec<Spanned<String>>>,
     #[serde(default)]
-    labels: BTreeMap<String, Spanned<labels::ServerTable>>,
+    labels: BTreeMap<String, Spanned<labels::ServerLabelTable>>,
     #[serde(default)]
     roots: BTreeMap<String, Spanned<PathBuf>>,
     #[serde(default)]
@@ -106,14 +100,14 @@ struct RuleTable {
     deny: Vec<Spanned<String>>,
 }
 
-/// Each server is a process or a connection.
+/// Maximum number of servers in a file. Each server is a process or a connection.
 const SERVERS_MAX: usize = 1_000;
-/// More than there are names of limits.
+/// Maximum number of limits in a file, larger than the number of known names.
 const LIMITS_MAX: usize = 100;
 
-/// `name` is how the file is called in messages and origins.
+/// Parses a file. `name` is its name in messages and origins.
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
-    let help = "correct the file; `airlock run --help` and docs/configuration.md list what may stand in it";
+    let help = "correct the file; docs/configuration.md lists all keys";
     let document: Document =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
     for (what, count, max) in [
@@ -121,21 +115,23 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         ("limits", document.limits.len(), LIMITS_MAX),
     ] {
         if count > max {
-            let why = format!("it has {count} {what}; the maximum is {max}");
-            let what = format!("{name} cannot be used");
+            let why = format!("the file has {count} {what}; the maximum is {max}");
+            let what = format!("{name} has too many {what}");
             return Err(invalid(what, why, "split the file, or remove entries"));
         }
     }
-    let tables = Tables {
+    let tables = LabelTables {
         labels: document.labels,
         roots: document.roots,
         known_destinations: document.known_destinations,
         input_reads: document.input_reads,
     };
-    let flow = labels::read(name, text, tables)?;
+    let lines = LineIndex::new(text);
+    let place = |offset| format!("{name}:{}", lines.line(offset));
+    let flow = labels::read(name, &lines, tables)?;
     let located = |spanned: Spanned<String>| {
-        let origin = format!("{name}:{}", line_of(text, spanned.span().start));
-        Located {
+        let origin = place(spanned.span().start);
+        LocatedText {
             text: spanned.into_inner(),
             origin,
         }
@@ -145,11 +141,11 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     let tightening = document.tighten.into_iter().map(|it| policy(it, true));
     let groups = document.groups.into_iter();
     let groups = groups.map(|(group, all)| (group, all.into_iter().map(located).collect()));
-    let groups: Vec<(String, Vec<Located>)> = groups.collect();
+    let groups: Vec<(String, Vec<LocatedText>)> = groups.collect();
     if let Some((group, _)) = groups.iter().find(|(group, _)| !is_group_name(group)) {
-        let what = format!("the group `{group}` ({name}) cannot be used");
-        let why = "a group's name is a letter, then letters, digits, `_` and `-`";
-        return Err(invalid(what, why, "give it another name"));
+        let what = format!("invalid group name `{group}` ({name})");
+        let why = "expected a letter, then letters, digits, `_` or `-`";
+        return Err(invalid(what, why, "rename the group"));
     }
     let levels = [
         (Level::Allow, document.rules.allow),
@@ -157,15 +153,15 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         (Level::Deny, document.rules.deny),
     ];
     let limits = document.limits.into_iter().map(|(key, amount)| {
-        let origin = format!("{name}:{}", line_of(text, amount.span().start));
+        let origin = place(amount.span().start);
         let text = match amount.into_inner() {
             Amount::Count(number) => number.to_string(),
             Amount::Text(text) => text,
         };
-        (key.replace('_', "-"), Located { text, origin })
+        (key.replace('_', "-"), LocatedText { text, origin })
     });
     let servers = document.servers.into_iter().map(|(server, table)| {
-        let origin = format!("{name}:{}", line_of(text, table.span().start));
+        let origin = place(table.span().start);
         table.into_inner().declare(server, origin)
     });
     Ok(FileConfig {
@@ -183,7 +179,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         offer: document.offer.into_iter().map(located).collect(),
         approver: document.approver.map(located),
         extract: document.extract.map(|table| {
-            let origin = format!("{name}:{}", line_of(text, table.span().start));
+            let origin = place(table.span().start);
             (table.into_inner(), origin)
         }),
         limits: limits.collect(),
@@ -203,38 +199,10 @@ fn is_group_name(name: &str) -> bool {
     airlock_core::id::ServerName::parse(name).is_ok()
 }
 
-/// A document that is not what it has to be: where, why, and the key that was probably meant.
-pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: &str) -> Problem {
-    let line = error
-        .span()
-        .map(|span| format!(", line {}", line_of(text, span.start)))
-        .unwrap_or_default();
-    // Only the message: the error's own text quotes the file, and so what is secret in it.
-    let why = error.message().to_owned();
-    let next = meant(&why).map_or_else(|| help.to_owned(), |key| format!("did you mean `{key}`?"));
-    invalid(format!("{name}{line} cannot be read"), why, next)
-}
-
-/// Out of "unknown field `x`, expected one of `y`, `z`".
-fn meant(why: &str) -> Option<&str> {
-    let mut quoted = why
-        .strip_prefix("unknown field ")?
-        .split('`')
-        .skip(1)
-        .step_by(2);
-    let found = quoted.next()?;
-    closest(found, quoted)
-}
-
-/// 1-based.
-pub(crate) fn line_of(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::server::{Target, Trust};
+    use crate::config::server::{ServerTarget, ToolTrust};
     use crate::upstream::{Era, EraChoice};
 
     #[test]
@@ -245,10 +213,13 @@ mod tests {
         };
         assert!(parse("a.toml", &servers(SERVERS_MAX)).is_ok());
         let refused = parse("a.toml", &servers(SERVERS_MAX + 1)).unwrap_err();
-        assert_eq!(refused.why, "it has 1001 servers; the maximum is 1000");
+        assert_eq!(
+            refused.why,
+            "the file has 1001 servers; the maximum is 1000"
+        );
         let limits: String = (0..=LIMITS_MAX).map(|it| format!("a{it} = 1\n")).collect();
         let refused = parse("a.toml", &format!("[limits]\n{limits}")).unwrap_err();
-        assert_eq!(refused.why, "it has 101 limits; the maximum is 100");
+        assert_eq!(refused.why, "the file has 101 limits; the maximum is 100");
     }
 
     const WHOLE: &str = r#"
@@ -278,7 +249,7 @@ deny = ["fs.delete*"]
 "#;
 
     #[test]
-    fn a_whole_file_is_read_and_every_rule_knows_its_line() {
+    fn file_parses_and_rules_know_their_lines() {
         let file = parse("airlock.toml", WHOLE).unwrap();
         let rules: Vec<_> = file
             .rules
@@ -304,52 +275,48 @@ deny = ["fs.delete*"]
             panic!("{:?}", file.servers)
         };
         assert!(
-            matches!(&docs.target, Target::Http { url, .. } if url == "https://example.com/mcp")
+            matches!(&docs.target, ServerTarget::Http { url, .. } if url == "https://example.com/mcp")
         );
         assert_eq!(
             (docs.tuning.era, docs.tuning.in_flight_max),
             (Some(EraChoice::Pinned(Era::Legacy)), Some(2))
         );
         assert!(
-            matches!(&fs.target, Target::Stdio { command, args, .. } if command == "npx" && args[1] == "a b")
+            matches!(&fs.target, ServerTarget::Stdio { command, args, .. } if command == "npx" && args[1] == "a b")
         );
         assert_eq!(
             fs.trust,
-            Trust {
+            ToolTrust {
                 read_only: vec!["read_*".into()],
                 destructive: vec!["delete_*".into()],
-                ..Trust::default()
+                ..ToolTrust::default()
             }
         );
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_without_quoting_the_file() {
+    fn file_errors_name_line_without_quoting_file() {
         for (text, what, why) in [
             (
                 "\n[serverz]",
-                "a.toml, line 2 cannot be read",
+                "a.toml, line 2 is invalid",
                 "unknown field `serverz`",
             ),
             (
                 "[rules]\nalow = []",
-                "a.toml, line 2 cannot be read",
+                "a.toml, line 2 is invalid",
                 "unknown field `alow`",
             ),
-            (
-                "[servers.x]\n",
-                "the server `x` (a.toml:1) cannot be used",
-                "neither",
-            ),
+            ("[servers.x]\n", "invalid server `x` (a.toml:1)", "neither"),
             (
                 "[servers.x]\ncommand='a'\nurl='http://b'",
-                "the server `x` (a.toml:1) cannot be used",
-                "it mixes",
+                "invalid server `x` (a.toml:1)",
+                "cannot be combined",
             ),
             (
                 "[servers.x]\nurl='http://b'\nera='2024'",
-                "the server `x` (a.toml:1) cannot be used",
-                "`2024` is no era",
+                "invalid server `x` (a.toml:1)",
+                "invalid `era` value `2024`",
             ),
             ("[servers.x]\nenv = { T = \"hush\" ", "a.toml, line", ""),
         ] {

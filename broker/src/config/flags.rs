@@ -1,46 +1,46 @@
-//! What the command line says of the configuration.
+//! The flags of the command line that belong to the configuration.
 
 use std::path::PathBuf;
 
-/// What the command line says, before anything is looked at.
+/// The flags as they were written, before anything is validated.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     pub servers: Vec<String>,
     pub mcp_configs: Vec<PathBuf>,
     pub config: Option<PathBuf>,
-    /// What servers and tools read and write.
+    /// Files with the labels of servers and tools.
     pub labels: Vec<PathBuf>,
     /// Folders of rules.
     pub policies: Vec<PathBuf>,
-    /// Folders of rules that may only forbid.
+    /// Folders that may contain only `forbid` rules.
     pub tighten: Vec<PathBuf>,
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
-    /// By the names of [`super::SETTINGS`]; the flag as it was written is part of the message.
+    /// Limits: a name of [`super::SETTINGS`], and the value as it was written.
     pub limits: Vec<(String, String)>,
     pub state_dir: Option<PathBuf>,
     /// The folder of tool files.
     pub descriptions: Option<PathBuf>,
-    /// The lock file that servers are held against.
+    /// The lock file that servers are compared with.
     pub lock: Option<PathBuf>,
-    /// The folder of an embedding model, by which search knows words of one meaning.
+    /// The folder of an embedding model, so that search also finds words of similar meaning.
     pub embeddings: Option<PathBuf>,
     pub fsync: Option<String>,
     /// `warn` or `refuse`.
     pub unknown_keys: Option<String>,
     /// `boa` or `quickjs`.
     pub engine: Option<String>,
-    /// The TypeScript compiler that is asked about scripts.
+    /// The TypeScript compiler that checks scripts.
     pub tsc: Option<PathBuf>,
-    /// None is asked.
+    /// Whether no TypeScript compiler is used.
     pub no_tsc: bool,
-    /// This program, when its own demo server is wanted under the name `demo`.
+    /// The path of this program, if its built-in demo server is added as `demo`.
     pub demo: Option<PathBuf>,
-    /// No call is made, so a configured root need not be there: it is a warning.
+    /// Whether missing configured roots are only warnings, because no call is made.
     pub roots_absent: bool,
-    /// What passes from servers to hosts, instead of what a file says.
+    /// What servers may send to hosts. It replaces the value in a file.
     pub pass: Option<Vec<String>>,
-    /// Servers whose prompts and resources hosts get, besides those of a file.
+    /// Servers whose prompts and resources hosts can use, in addition to those in a file.
     pub offer: Vec<String>,
 }

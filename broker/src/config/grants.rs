@@ -1,5 +1,5 @@
-//! Files of grants: what somebody has said yes to beforehand. Every one names
-//! who approved it and is bound by digests; unknown keys are errors.
+//! Parses files of grants that people gave in advance. Each grant names the person who approved it,
+//! and digests bind it to a tool's description, a script and the rules. Unknown keys are errors.
 
 mod check;
 
@@ -7,35 +7,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use airlock_core::flow::{Label, Labels};
-use airlock_core::grant::{Condition, Grant, Same, Scope};
+use airlock_core::grant::{Condition, FieldValue, Grant, Scope};
 use airlock_core::id::{Digest, GrantId, ToolId};
+use airlock_core::labels::{Label, Labels};
 use airlock_core::problem::Problem;
 use codegen::canonical;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
 
-use super::file::line_of;
-use super::{invalid, read_text, shown};
+use super::located::LineIndex;
+use super::{display_path, invalid, read_text};
 use crate::clock::parse_utc;
 
 pub(crate) use check::check;
 
-const NEXT: &str = "`airlock run --approver never` prints grants as they have to be";
-/// Of the digest of what a grant says: enough that no two are called alike.
+const NEXT: &str = "`airlock run --approver never` prints grants in the right format";
+/// Number of hexadecimal characters of a grant's digest in its id, enough to make ids unique.
 const ID_CHARS: usize = 16;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default)]
-    grant: Vec<Spanned<Entry>>,
+    grant: Vec<Spanned<GrantEntry>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct GrantEntry {
     tool: String,
     uses_max: u32,
     scope: Scope,
@@ -51,47 +51,45 @@ struct Entry {
     same: BTreeMap<String, toml::Value>,
 }
 
-/// All grants of one file.
+/// Reads all grants of one file.
 pub fn read(path: &Path, now_ms: u64) -> Result<Vec<Grant>, Problem> {
-    parse(&shown(path), &read_text(path)?, now_ms)
+    parse(&display_path(path), &read_text(path)?, now_ms)
 }
 
 fn parse(name: &str, text: &str, now_ms: u64) -> Result<Vec<Grant>, Problem> {
     let next = NEXT;
+    let lines = LineIndex::new(text);
     let document: Document = toml::from_str(text).map_err(|error| {
         let line = error
             .span()
-            .map(|span| format!(", line {}", line_of(text, span.start)))
+            .map(|span| format!(", line {}", lines.line(span.start)))
             .unwrap_or_default();
-        let what = format!("{name}{line} cannot be read");
+        let what = format!("{name}{line} is invalid");
         invalid(what, error.message().to_owned(), next)
     })?;
     if document.grant.is_empty() {
-        let what = format!("{name} holds no grant");
-        return Err(invalid(what, "it has no [[grant]]", next));
+        let what = format!("{name} contains no grant");
+        return Err(invalid(what, "the file has no [[grant]]", next));
     }
     document
         .grant
         .into_iter()
         .map(|entry| {
-            let line = line_of(text, entry.span().start);
-            entry.into_inner().grant(now_ms).map_err(|why| {
-                invalid(
-                    format!("the grant in {name}, line {line}, cannot be used"),
-                    why,
-                    next,
-                )
-            })
+            let line = lines.line(entry.span().start);
+            entry
+                .into_inner()
+                .grant(now_ms)
+                .map_err(|why| invalid(format!("invalid grant in {name}, line {line}"), why, next))
         })
         .collect()
 }
 
-impl Entry {
+impl GrantEntry {
     fn grant(self, now_ms: u64) -> Result<Grant, String> {
         if self.approved_by.trim().is_empty() {
-            return Err("`approved_by` is empty: write who approves it".into());
+            return Err("`approved_by` is empty; expected the name of a person".into());
         }
-        let same: Result<BTreeMap<String, Same>, String> = self
+        let same: Result<BTreeMap<String, FieldValue>, String> = self
             .same
             .into_iter()
             .map(|(field, value)| Ok((field, fixed(value)?)))
@@ -104,7 +102,7 @@ impl Entry {
             .collect();
         let expires = self.expires.to_string();
         let expires_at_ms = parse_utc(&expires).ok_or_else(|| {
-            format!("`expires` is {expires}: write it in UTC, such as 2026-12-31T00:00:00Z")
+            format!("`expires` is {expires}; expected a time in UTC, such as 2026-12-31T00:00:00Z")
         })?;
         let digest = |name: &str, text: &str| {
             Digest::parse(text).ok_or_else(|| {
@@ -128,10 +126,10 @@ impl Entry {
             given_at_ms: 0,
             expires_at_ms,
             labels: labels?,
-            shown: Digest::of(b""),
+            shown: Digest::sha256(b""),
             by: format!("{} (in a file)", self.approved_by.trim()),
         };
-        // Whatever it says is part of its name, so a changed one is another one.
+        // The id depends on the whole content of a grant, so a changed grant gets another id.
         let text = serde_json::to_value(&grant).map_err(|error| error.to_string())?;
         grant.shown = canonical::digest(&text);
         let hex = grant.shown.to_string();
@@ -142,34 +140,35 @@ impl Entry {
     }
 }
 
-/// A text, a whole number, true or false; `{ json = "…" }` for the rest; `{ digest = "…" }` for
-/// what is too long to stand there.
-fn fixed(value: toml::Value) -> Result<Same, String> {
-    let other = "it is a text, a whole number, true, false, { json = \"…\" } or { digest = \"…\" }";
+/// Parses a fixed argument: a text, a whole number, `true` or `false`; `{ json = "…" }` for other
+/// values; `{ digest = "…" }` for values that are too long to write.
+fn fixed(value: toml::Value) -> Result<FieldValue, String> {
+    let other =
+        "expected a text, a whole number, true, false, { json = \"…\" } or { digest = \"…\" }";
     match value {
-        toml::Value::String(text) => Ok(Same::of(&Value::String(text))),
-        toml::Value::Integer(number) => Ok(Same::of(&json!(number))),
-        toml::Value::Boolean(is) => Ok(Same::of(&json!(is))),
+        toml::Value::String(text) => Ok(FieldValue::from_value(&Value::String(text))),
+        toml::Value::Integer(number) => Ok(FieldValue::from_value(&json!(number))),
+        toml::Value::Boolean(is) => Ok(FieldValue::from_value(&json!(is))),
         toml::Value::Table(table) => match (table.len(), table.get("json"), table.get("digest")) {
             (1, Some(toml::Value::String(text)), None) => read_json(text),
             (1, None, Some(toml::Value::String(text))) => Digest::parse(text)
-                .map(Same::Digest)
-                .ok_or_else(|| "a `digest` in `same` is not a digest".into()),
-            _ => Err(format!("a value in `same` cannot be used: {other}")),
+                .map(FieldValue::Digest)
+                .ok_or_else(|| "invalid `digest` in `same`".into()),
+            _ => Err(format!("invalid value in `same`; {other}")),
         },
-        _ => Err(format!("a value in `same` cannot be used: {other}")),
+        _ => Err(format!("invalid value in `same`; {other}")),
     }
 }
 
-fn read_json(text: &str) -> Result<Same, String> {
+fn read_json(text: &str) -> Result<FieldValue, String> {
     let bounds = airlock_core::json::Bounds {
         bytes_max: 1024 * 1024,
         depth_max: 64,
         nodes_max: 100_000,
     };
     airlock_core::json::parse_strict(text.as_bytes(), bounds)
-        .map(|value| Same::of(&value))
-        .map_err(|bad| format!("a `json` in `same` is {bad}"))
+        .map(|value| FieldValue::from_value(&value))
+        .map_err(|bad| format!("invalid `json` in `same`: {bad}"))
 }
 
 #[cfg(test)]
@@ -178,7 +177,7 @@ mod tests {
     use crate::render;
 
     fn digest(text: &str) -> Digest {
-        Digest::of(text.as_bytes())
+        Digest::sha256(text.as_bytes())
     }
 
     fn needed() -> Grant {
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_as_needed_is_read_once_somebody_has_signed_it() {
+    fn printed_grant_parses_after_signing() {
         let text = render::grant_file(&[needed()]);
         let problem = parse("g.toml", &text, 7).unwrap_err();
         assert!(problem.why.contains("approved_by"), "{problem}");
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn grant_file_errors_name_their_line() {
         let text =
             render::grant_file(&[needed()]).replace("approved_by = \"\"", "approved_by = \"A\"");
         for (from, to, why) in [
@@ -255,12 +254,8 @@ mod tests {
                 "script = \"",
                 "`script` is not a digest",
             ),
-            ("\"untrusted\"", "\"untrustd\"", "is not a label"),
-            (
-                "free = [\"/title\"]",
-                "free = [\"title\"]",
-                "is not a field",
-            ),
+            ("\"untrusted\"", "\"untrustd\"", "invalid label"),
+            ("free = [\"/title\"]", "free = [\"title\"]", "invalid field"),
             (
                 "expires = 2027",
                 "expires = 2027-01-01T00:00:00+01:00 # 2027",

@@ -1,48 +1,49 @@
-//! What a file says about labels, roots and known destinations: the same
-//! tables in `airlock.toml` and in a file of their own (`--labels`).
+//! Parses labels, roots and known destinations. Their tables are the same in `airlock.toml` and in
+//! a file of their own (`--labels`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use airlock_core::facts::{OUTSIDE, Writes};
-use airlock_core::flow::{Field, Known, Label, Labels, Saying, Sayings};
+use airlock_core::facts::OUTSIDE;
+use airlock_core::flow::{KnownDestinations, LabelConfig, LabelRule};
+use airlock_core::labels::{Field, Label, Labels, Writes};
 use airlock_core::problem::Problem;
 use codegen::closest::closest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::file::{Located, line_of, unreadable};
+use super::located::{LineIndex, LocatedText, unreadable};
 use super::{invalid, invalid_at};
 
-/// What all files say together about where data comes from and goes to.
+/// The configuration of all files about where data comes from and where it may go.
 #[derive(Debug, Clone, Default)]
 pub struct FlowConfig {
-    pub sayings: Sayings,
-    /// Folders by their names; the paths of calls are told by the root they lie under.
+    pub label_config: LabelConfig,
+    /// Folders by name. Facts about a call name the root that contains each path of the call.
     pub roots: BTreeMap<String, PathBuf>,
-    /// Destinations that need no other explanation.
-    pub known: Known,
-    /// What the run's input carries.
+    /// Destinations that count as explained.
+    pub known: KnownDestinations,
+    /// The labels of a run's input.
     pub input_labels: Labels,
 }
 
 impl FlowConfig {
-    /// Nobody said anything, so nothing is to be watched on its account.
+    /// Returns whether nothing is configured. Data flow is then not tracked for this configuration.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.sayings.is_empty()
+        self.label_config.is_empty()
             && self.roots.is_empty()
             && self.known.is_empty()
             && self.input_labels.is_empty()
     }
 }
 
-/// The tables, as part of a document.
+/// The tables of a document that configure labels, roots and destinations.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Tables {
+pub(super) struct LabelTables {
     #[serde(default)]
-    pub(super) labels: BTreeMap<String, Spanned<ServerTable>>,
+    pub(super) labels: BTreeMap<String, Spanned<ServerLabelTable>>,
     #[serde(default)]
     pub(super) roots: BTreeMap<String, Spanned<PathBuf>>,
     #[serde(default)]
@@ -53,19 +54,19 @@ pub(super) struct Tables {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ServerTable {
+pub(super) struct ServerLabelTable {
     reads: Option<Vec<Spanned<String>>>,
     writes: Option<Vec<Spanned<String>>>,
     destinations: Option<Vec<Spanned<String>>>,
     fixed_destination: Option<bool>,
     paths: Option<Vec<Spanned<String>>>,
     #[serde(default)]
-    tools: BTreeMap<String, Spanned<ToolTable>>,
+    tools: BTreeMap<String, Spanned<ToolLabelTable>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToolTable {
+struct ToolLabelTable {
     reads: Option<Vec<Spanned<String>>>,
     writes: Option<Vec<Spanned<String>>>,
     destinations: Option<Vec<Spanned<String>>>,
@@ -73,17 +74,17 @@ struct ToolTable {
     paths: Option<Vec<Spanned<String>>>,
 }
 
-/// What one file says. `name` is how it is called in messages.
+/// The content of one file.
 #[derive(Debug, Default)]
 pub(crate) struct FileFlow {
-    sayings: Vec<Saying>,
+    label_config: Vec<LabelRule>,
     roots: Vec<(String, PathBuf, String)>,
-    known: Vec<Located>,
+    known: Vec<LocatedText>,
     input_labels: Vec<Label>,
 }
 
 impl FileFlow {
-    /// Roots that are named from the file's own folder on.
+    /// Makes the roots relative to the folder of the file.
     pub(super) fn beside(mut self, folder: &Path) -> Self {
         for (_, path, _) in &mut self.roots {
             *path = folder.join(&path);
@@ -93,19 +94,23 @@ impl FileFlow {
 }
 
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileFlow, Problem> {
-    let tables: Tables =
+    let tables: LabelTables =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, LABELS_HELP))?;
-    read(name, text, tables)
+    read(name, &LineIndex::new(text), tables)
 }
 
-const LABELS_HELP: &str = "correct the file; docs/configuration.md lists what may stand in it";
+const LABELS_HELP: &str = "correct the file; docs/configuration.md lists all keys";
 
-pub(super) fn read(name: &str, text: &str, tables: Tables) -> Result<FileFlow, Problem> {
-    let file = File { name, text };
+pub(super) fn read(
+    name: &str,
+    lines: &LineIndex,
+    tables: LabelTables,
+) -> Result<FileFlow, Problem> {
+    let file = File { name, lines };
     let mut flow = FileFlow::default();
     for (server, table) in tables.labels {
         let origin = file.origin(table.span().start);
-        let ServerTable {
+        let ServerLabelTable {
             reads,
             writes,
             destinations,
@@ -113,18 +118,19 @@ pub(super) fn read(name: &str, text: &str, tables: Tables) -> Result<FileFlow, P
             paths,
             tools,
         } = table.into_inner();
-        let own = ToolTable {
+        let own = ToolLabelTable {
             reads,
             writes,
             destinations,
             fixed_destination,
             paths,
         };
-        flow.sayings.push(file.saying(&server, None, own, origin)?);
+        flow.label_config
+            .push(file.saying(&server, None, own, origin)?);
         for (tool, table) in tools {
             let origin = file.origin(table.span().start);
             let saying = file.saying(&server, Some(tool), table.into_inner(), origin)?;
-            flow.sayings.push(saying);
+            flow.label_config.push(saying);
         }
     }
     for (root, path) in tables.roots {
@@ -134,7 +140,7 @@ pub(super) fn read(name: &str, text: &str, tables: Tables) -> Result<FileFlow, P
     for known in tables.known_destinations {
         let origin = file.origin(known.span().start);
         let text = known.into_inner();
-        flow.known.push(Located { text, origin });
+        flow.known.push(LocatedText { text, origin });
     }
     for label in tables.input_reads {
         flow.input_labels.push(file.label(label)?);
@@ -144,21 +150,21 @@ pub(super) fn read(name: &str, text: &str, tables: Tables) -> Result<FileFlow, P
 
 struct File<'a> {
     name: &'a str,
-    text: &'a str,
+    lines: &'a LineIndex,
 }
 
 impl File<'_> {
     fn origin(&self, at: usize) -> String {
-        format!("{}:{}", self.name, line_of(self.text, at))
+        format!("{}:{}", self.name, self.lines.line(at))
     }
 
     fn saying(
         &self,
         server: &str,
         tools: Option<String>,
-        table: ToolTable,
+        table: ToolLabelTable,
         origin: String,
-    ) -> Result<Saying, Problem> {
+    ) -> Result<LabelRule, Problem> {
         let labels = |words: Vec<Spanned<String>>| {
             let labels: Result<Labels, _> = words.into_iter().map(|it| self.label(it)).collect();
             labels
@@ -167,7 +173,7 @@ impl File<'_> {
             let fields: Result<Vec<_>, _> = texts.into_iter().map(|it| self.field(it)).collect();
             fields
         };
-        Ok(Saying {
+        Ok(LabelRule {
             server: server.to_owned(),
             tools,
             reads: table.reads.map(labels).transpose()?,
@@ -193,7 +199,7 @@ impl File<'_> {
         Field::parse(text.get_ref()).map_err(|bad| {
             let meant = text.get_ref().trim_start_matches(['$', '.']);
             let next = format!("did you mean `/{}`?", meant.replace('.', "/"));
-            self.wrong("place", &text, bad.to_string(), next)
+            self.wrong("JSON pointer", &text, bad.to_string(), next)
         })
     }
 
@@ -207,12 +213,12 @@ impl File<'_> {
                 "external" => writes.external = true,
                 "state" => writes.state = true,
                 other => {
-                    let why = format!("`{other}` is neither external nor state");
+                    let why = "expected external or state".to_owned();
                     let next = match closest(other, ["external", "state"]) {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => "write external, state, both or []".into(),
                     };
-                    return Err(self.wrong("word", &word, why, next));
+                    return Err(self.wrong("`writes` value", &word, why, next));
                 }
             }
         }
@@ -221,71 +227,68 @@ impl File<'_> {
 
     fn wrong(&self, kind: &str, at: &Spanned<String>, why: String, next: String) -> Problem {
         let origin = self.origin(at.span().start);
-        let what = format!("the {kind} `{}` ({origin}) cannot be used", at.get_ref());
+        let what = format!("invalid {kind} `{}` ({origin})", at.get_ref());
         invalid(what, why, next)
     }
 }
 
-/// What becomes of a root that is not there.
+/// How a missing root folder is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AbsentRoot {
+pub(super) enum MissingRoot {
     Refused,
-    /// Its name alone counts: no call is made.
+    /// Reported as a warning. If no call is made, only the name of the root matters.
     Remarked,
 }
 
-/// All files together, and what is worth a remark. The same table, or the same root, in two of
-/// them is a mistake.
+/// Combines all files. Returns the configuration and the warnings. A label table or a root that is
+/// in two files is an error.
 pub(super) fn gather(
     files: Vec<FileFlow>,
-    absent: AbsentRoot,
+    absent: MissingRoot,
 ) -> Result<(FlowConfig, Vec<Problem>), Problem> {
     let mut flow = FlowConfig::default();
-    let mut remarks = Vec::new();
+    let mut warnings = Vec::new();
     let mut known = Vec::new();
     let mut labels = Vec::new();
     for file in files {
-        for saying in file.sayings {
-            let same = |it: &&Saying| it.server == saying.server && it.tools == saying.tools;
-            if let Some(earlier) = flow.sayings.0.iter().find(same) {
+        for saying in file.label_config {
+            let same = |it: &&LabelRule| it.server == saying.server && it.tools == saying.tools;
+            if let Some(earlier) = flow.label_config.0.iter().find(same) {
                 let what = match &saying.tools {
                     Some(tool) => format!("the labels of `{}.{tool}`", saying.server),
                     None => format!("the labels of `{}`", saying.server),
                 };
                 return Err(twice(&what, &earlier.origin, &saying.origin));
             }
-            flow.sayings.0.push(saying);
+            flow.label_config.0.push(saying);
         }
         for (name, path, origin) in file.roots {
-            remarks.extend(add_root(&mut flow.roots, (name, path), &origin, absent)?);
+            warnings.extend(add_root(&mut flow.roots, (name, path), &origin, absent)?);
         }
         known.extend(file.known);
         labels.extend(file.input_labels);
     }
     for at in &known {
-        // One by one, so that a mistake is told with its place.
-        Known::configured([at.text.as_str()]).map_err(|bad| {
-            let what = format!(
-                "the destination `{}` ({}) cannot be used",
-                at.text, at.origin
-            );
-            invalid_at(&at.origin, what, bad.to_string(), "correct it")
+        // Each destination is checked separately, so that an error names its place.
+        KnownDestinations::configured([at.text.as_str()]).map_err(|bad| {
+            let what = format!("invalid destination `{}` ({})", at.text, at.origin);
+            invalid_at(&at.origin, what, bad.to_string(), "correct the destination")
         })?;
     }
     let texts = known.iter().map(|at| at.text.as_str());
-    flow.known = Known::configured(texts)
-        .map_err(|bad| invalid("a known destination cannot be used", bad.to_string(), ""))?;
+    flow.known = KnownDestinations::configured(texts)
+        .map_err(|bad| invalid("invalid known destination", bad.to_string(), ""))?;
     flow.input_labels = labels.into_iter().collect();
-    Ok((flow, remarks))
+    Ok((flow, warnings))
 }
 
 fn add_root(
     roots: &mut BTreeMap<String, PathBuf>,
     (name, path): (String, PathBuf),
     origin: &str,
-    absent: AbsentRoot,
+    absent: MissingRoot,
 ) -> Result<Option<Problem>, Problem> {
-    let what = format!("the root `{name}` ({origin}) cannot be used");
+    let what = format!("invalid root `{name}` ({origin})");
     let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .chars()
@@ -293,15 +296,15 @@ fn add_root(
         && name != OUTSIDE;
     if !fits {
         let why = format!(
-            "a root is called by lower-case letters, digits, `_` and `-`, and not `{OUTSIDE}`"
+            "expected a lower-case letter, then lower-case letters, digits, `_` or `-`; `{OUTSIDE}` is reserved"
         );
-        return Err(invalid_at(origin, what, why, "give it another name"));
+        return Err(invalid_at(origin, what, why, "rename the root"));
     }
     let (real, remark) = match folder(&path) {
         Ok(real) => (real, None),
-        Err((why, _)) if absent == AbsentRoot::Remarked => {
-            let what = format!("the root `{name}` ({origin}) is not there");
-            let next = "no call is made here; where calls are made it has to be a folder";
+        Err((why, _)) if absent == MissingRoot::Remarked => {
+            let what = format!("the root `{name}` ({origin}) is not an existing folder");
+            let next = "this command makes no call and continues; a run needs the folder";
             (path, Some(invalid(what, why, next)))
         }
         Err((why, next)) => return Err(invalid_at(origin, what, why, next)),
@@ -310,18 +313,18 @@ fn add_root(
         return Err(invalid_at(
             origin,
             what,
-            "it is named twice",
-            "give one of them another name",
+            "the root is defined twice",
+            "rename one of the roots",
         ));
     }
     Ok(remark)
 }
 
-/// Where a root really is; otherwise why it cannot be one, and what to do.
+/// Returns the real path of a root, or the reason why the path is invalid, with advice.
 fn folder(path: &Path) -> Result<PathBuf, (String, &'static str)> {
     let real = std::fs::canonicalize(path).map_err(|error| {
         let why = format!("{}: {error}", path.display());
-        (why, "name a folder that there is")
+        (why, "name a folder that exists")
     })?;
     match real.is_dir() {
         true => Ok(real),
@@ -334,9 +337,9 @@ fn folder(path: &Path) -> Result<PathBuf, (String, &'static str)> {
 
 fn twice(what: &str, earlier: &str, later: &str) -> Problem {
     invalid(
-        format!("{what} stand twice"),
+        format!("{what} are defined twice"),
         format!("in {earlier} and in {later}"),
-        "leave one of the tables away",
+        "remove one of the tables",
     )
 }
 
@@ -359,12 +362,17 @@ destinations = ["/to/*", "/cc"]
 "##;
 
     #[test]
-    fn tables_are_read_with_their_places() {
+    fn label_tables_parse_with_places() {
         let files = vec![parse("l.toml", WHOLE).unwrap()];
-        let (flow, _) = gather(files, AbsentRoot::Refused).unwrap();
-        let origins: Vec<_> = flow.sayings.0.iter().map(|it| it.origin.as_str()).collect();
+        let (flow, _) = gather(files, MissingRoot::Refused).unwrap();
+        let origins: Vec<_> = flow
+            .label_config
+            .0
+            .iter()
+            .map(|it| it.origin.as_str())
+            .collect();
         assert_eq!(origins, ["l.toml:5", "l.toml:9"]);
-        let send = &flow.sayings.0[1];
+        let send = &flow.label_config.0[1];
         assert_eq!(send.tools.as_deref(), Some("send*"));
         assert!(send.writes.unwrap().external && !send.writes.unwrap().state);
         assert_eq!(send.destinations.as_ref().unwrap().len(), 2);
@@ -372,56 +380,56 @@ destinations = ["/to/*", "/cc"]
     }
 
     #[test]
-    fn what_cannot_be_used_says_where_and_what_was_meant() {
+    fn label_errors_name_place_and_suggestion() {
         for (text, what, next) in [
             (
                 "[labels.a]\nreads = [\"untrustd\"]",
-                "the label `untrustd` (l.toml:2)",
+                "invalid label `untrustd` (l.toml:2)",
                 "did you mean `untrusted`?",
             ),
             (
                 "[labels.a]\nwrites = [\"extrenal\"]",
-                "the word `extrenal` (l.toml:2)",
+                "invalid `writes` value `extrenal` (l.toml:2)",
                 "did you mean `external`?",
             ),
             (
                 "[labels.a]\n\ndestinations = [\"$.to\"]",
-                "the place `$.to` (l.toml:3)",
+                "invalid JSON pointer `$.to` (l.toml:3)",
                 "did you mean `/to`?",
             ),
             (
                 "[labels.a]\nraeds = []",
-                "l.toml, line 2 cannot be read",
+                "l.toml, line 2 is invalid",
                 "did you mean `reads`?",
             ),
             (
                 "[roots]\nUp = \"/\"",
-                "the root `Up` (l.toml:2)",
-                "give it another name",
+                "invalid root `Up` (l.toml:2)",
+                "rename the root",
             ),
             (
                 "[roots]\noutside = \"/\"",
-                "the root `outside` (l.toml:2)",
-                "give it another name",
+                "invalid root `outside` (l.toml:2)",
+                "rename the root",
             ),
             (
                 "[roots]\nx = \"/no/such/folder\"",
-                "the root `x` (l.toml:2)",
-                "name a folder that there is",
+                "invalid root `x` (l.toml:2)",
+                "name a folder that exists",
             ),
             (
                 "[roots]\nx = \"/etc/passwd\"",
-                "the root `x` (l.toml:2)",
+                "invalid root `x` (l.toml:2)",
                 "name a folder",
             ),
             (
                 "known_destinations = [\"https://u@x/\"]",
-                "the destination `https://u@x/` (l.toml:1)",
-                "correct it",
+                "invalid destination `https://u@x/` (l.toml:1)",
+                "correct the destination",
             ),
         ] {
             let problem = parse("l.toml", text)
-                .and_then(|file| gather(vec![file], AbsentRoot::Refused))
+                .and_then(|file| gather(vec![file], MissingRoot::Refused))
                 .map(|_| ())
                 .unwrap_err();
             assert!(
@@ -432,30 +440,30 @@ destinations = ["/to/*", "/cc"]
     }
 
     #[test]
-    fn the_same_table_in_two_files_is_a_mistake() {
+    fn same_table_in_two_files_is_an_error() {
         let file = |name| parse(name, "[labels.a]\nreads = []").unwrap();
-        let problem = gather(vec![file("a.toml"), file("b.toml")], AbsentRoot::Refused)
+        let problem = gather(vec![file("a.toml"), file("b.toml")], MissingRoot::Refused)
             .map(|_| ())
             .unwrap_err();
         assert_eq!(problem.why, "in a.toml:1 and in b.toml:1");
     }
 
     #[test]
-    fn where_no_call_is_made_a_root_that_is_not_there_is_a_remark() {
+    fn missing_root_is_a_warning_when_no_call_is_made() {
         let text = "[roots]\ngone = \"/no/such/folder\"\nfile = \"/etc/passwd\"\nhere = \"/\"";
         let files = || vec![parse("a.toml", text).unwrap()];
-        assert!(gather(files(), AbsentRoot::Refused).is_err());
-        let (flow, remarks) = gather(files(), AbsentRoot::Remarked).unwrap();
+        assert!(gather(files(), MissingRoot::Refused).is_err());
+        let (flow, warnings) = gather(files(), MissingRoot::Remarked).unwrap();
         assert_eq!(flow.roots.len(), 3);
-        let whats: Vec<_> = remarks.iter().map(|it| it.what.as_str()).collect();
+        let whats: Vec<_> = warnings.iter().map(|it| it.what.as_str()).collect();
         let is_not_there = ["gone` (a.toml:2)", "file` (a.toml:3)"];
-        let expected = is_not_there.map(|it| format!("the root `{it} is not there"));
+        let expected = is_not_there.map(|it| format!("the root `{it} is not an existing folder"));
         assert_eq!(whats, {
             let mut expected = expected.to_vec();
             expected.sort();
             expected
         });
         let misnamed = vec![parse("a.toml", "[roots]\nUp = \"/gone\"").unwrap()];
-        assert!(gather(misnamed, AbsentRoot::Remarked).is_err());
+        assert!(gather(misnamed, MissingRoot::Remarked).is_err());
     }
 }

@@ -1,38 +1,37 @@
-//! The limits of a run, and of all runs together, under the names that flags and files use for
-//! them.
+//! The limits for each run and for all runs together, with the names that flags and files use.
 
 use airlock_core::limits::Limits;
 
-use super::units::{self, BadUnit};
 use crate::budget::BudgetLimits;
+use crate::units::{self, BadUnit};
 
-/// All limits that a person can set.
+/// All limits that users can set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LimitSet {
-    /// Of each run.
+    /// The limits of each run.
     pub run: Limits,
-    /// Of all runs together.
+    /// The limits for all runs together.
     pub budget: BudgetLimits,
 }
 
-/// One limit as a person sets it.
-pub struct Setting {
+/// One limit that users can set.
+pub struct LimitSetting {
     /// The name in `--limit NAME=VALUE` and under `[limits]`.
     pub name: &'static str,
-    /// The flag of its own that the common ones have.
+    /// The limit's own flag, which only common limits have.
     pub flag: Option<&'static str>,
     pub what: &'static str,
     unit: Unit,
-    /// None where the machine decides.
+    /// Returns the value, or `None` if it depends on the machine.
     read: fn(&LimitSet) -> Option<u64>,
     write: fn(&mut LimitSet, u64) -> bool,
-    /// What the machine decides, in words.
+    /// Describes a value that depends on the machine.
     unset: &'static str,
 }
 
-impl std::fmt::Debug for Setting {
+impl std::fmt::Debug for LimitSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Setting")
+        f.debug_struct("LimitSetting")
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
@@ -46,7 +45,7 @@ enum Unit {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLimit {
+pub enum BadLimitSetting {
     #[error("there is no limit `{name}`; {}", meant(*closest))]
     Unknown {
         name: String,
@@ -56,7 +55,7 @@ pub enum BadLimit {
     Unit { name: &'static str, cause: BadUnit },
     #[error("`{name}`: {value} is too large")]
     TooLarge { name: &'static str, value: String },
-    #[error("`{name}` is 0, and nothing could run")]
+    #[error("`{name}` is 0, and must be greater")]
     Zero { name: &'static str },
     #[error("`{name}` is {value}, and must be between {min} and {max}")]
     OutOfBounds {
@@ -69,14 +68,14 @@ pub enum BadLimit {
 
 fn meant(closest: Option<&'static str>) -> String {
     closest.map_or_else(
-        || format!("there are {}", SETTINGS.map(|it| it.name).join(", ")),
+        || format!("the limits are {}", SETTINGS.map(|it| it.name).join(", ")),
         |name| format!("did you mean `{name}`?"),
     )
 }
 
 macro_rules! setting {
     ($name:literal, $flag:expr, $unit:ident, $what:literal, $($field:ident),+) => {
-        Setting {
+        LimitSetting {
             name: $name,
             flag: $flag,
             what: $what,
@@ -94,19 +93,19 @@ macro_rules! setting {
     };
 }
 
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [LimitSetting; 24] = [
     setting!(
         "timeout",
         Some("--timeout"),
         Milliseconds,
-        "the run's clock, sleeps included",
+        "duration of a run, including sleeps",
         run_wall_ms_max
     ),
     setting!(
         "cpu",
         None,
         Milliseconds,
-        "time that the script may compute",
+        "computing time of the script",
         guest_cpu_ms_max
     ),
     setting!(
@@ -120,119 +119,125 @@ pub const SETTINGS: [Setting; 24] = [
         "recursion",
         None,
         Count,
-        "nested calls of functions",
+        "nesting of function calls",
         recursion_max
     ),
     setting!(
         "script",
         None,
         Bytes,
-        "the script's own text",
+        "size of the script's text",
         script_bytes_max
     ),
-    setting!("input", None, Bytes, "`input`, as JSON", input_bytes_max),
+    setting!(
+        "input",
+        None,
+        Bytes,
+        "size of `input`, as JSON",
+        input_bytes_max
+    ),
     setting!(
         "args",
         None,
         Bytes,
-        "the arguments of one call",
+        "size of the arguments of one call",
         args_bytes_max
     ),
     setting!(
         "result",
         None,
         Bytes,
-        "the result of one call",
+        "size of the result of one call",
         result_bytes_max
     ),
     setting!(
         "value",
         None,
         Bytes,
-        "the value that the script returns",
+        "size of the value that the script returns",
         value_bytes_max
     ),
     setting!(
         "output",
         Some("--max-output"),
         Bytes,
-        "console output that is kept; the rest is counted",
+        "size of the console output that is kept; the rest is only counted",
         console_bytes_max
     ),
     setting!(
         "flood",
         None,
         Bytes,
-        "console output, kept or not, that stops the run",
+        "size of all console output; a run that prints more is stopped",
         console_flood_bytes_max
     ),
     setting!(
         "calls",
         Some("--max-calls"),
         Count,
-        "calls of one run",
+        "number of calls in one run",
         calls_max
     ),
     setting!(
         "in-flight",
         Some("--max-in-flight"),
         Count,
-        "calls at the same time",
+        "number of concurrent calls in one run",
         calls_in_flight_max
     ),
     setting!(
         "call-timeout",
         Some("--call-timeout"),
         Milliseconds,
-        "one call, until its reply",
+        "time until the reply to one call",
         call_wall_ms_max
     ),
     setting!(
         "ask-timeout",
         None,
         Milliseconds,
-        "one question, until its answer",
+        "time until the answer to one question",
         ask_wall_ms_max
     ),
     setting!(
         "human-timeout",
         None,
         Milliseconds,
-        "all waiting for humans in one run; then its questions are unanswered",
+        "total time that one run waits for people; later questions count as unanswered",
         human_wall_ms_max
     ),
     setting!(
         "json-depth",
         None,
         Count,
-        "nesting of arguments and results",
+        "nesting of JSON in arguments and results",
         json_depth_max
     ),
     setting!(
         "json-nodes",
         None,
         Count,
-        "values in one argument or result",
+        "number of JSON values in the arguments or the result of one call",
         json_nodes_max
     ),
     setting!(
         "journal-payload",
         None,
         Bytes,
-        "a result that is kept in the journal; a longer one as its digest",
+        "size of a result in the journal; of a longer one, only the digest is recorded",
         journal_payload_bytes_max
     ),
     setting!(
         "journal",
         None,
         Bytes,
-        "what one run may write into its journal",
+        "size of the journal of one run",
         journal_bytes_max
     ),
-    Setting {
+    LimitSetting {
         name: "runs",
         flag: None,
-        what: "all runs: how many at the same time",
+        what: "all runs: number of concurrent runs",
         unit: Unit::Count,
         read: |limits| Some(limits.budget.runs_max.into()),
         write: |limits, value| {
@@ -241,22 +246,22 @@ pub const SETTINGS: [Setting; 24] = [
         },
         unset: "",
     },
-    Setting {
+    LimitSetting {
         name: "runs-memory",
         flag: None,
-        what: "all runs: memory of their sandboxes",
+        what: "all runs: total memory of their sandboxes",
         unit: Unit::Bytes,
         read: |limits| limits.budget.memory_bytes_max,
         write: |limits, value| {
             limits.budget.memory_bytes_max = Some(value);
             true
         },
-        unset: "half of the machine's",
+        unset: "half of the machine's memory",
     },
-    Setting {
+    LimitSetting {
         name: "runs-cpu",
         flag: None,
-        what: "all runs: sandboxes that compute at the same time",
+        what: "all runs: number of sandboxes that compute at the same time",
         unit: Unit::Count,
         read: |limits| limits.budget.computing_max.map(u64::from),
         write: |limits, value| {
@@ -267,10 +272,10 @@ pub const SETTINGS: [Setting; 24] = [
         },
         unset: "one per processor",
     },
-    Setting {
+    LimitSetting {
         name: "queue-timeout",
         flag: None,
-        what: "waiting for room among all runs; then the run is refused as `busy`",
+        what: "all runs: time that a run waits for room before it is refused as `busy`",
         unit: Unit::Milliseconds,
         read: |limits| Some(limits.budget.queue_wall_ms_max),
         write: |limits, value| {
@@ -281,8 +286,8 @@ pub const SETTINGS: [Setting; 24] = [
     },
 ];
 
-impl Setting {
-    /// The limit's value as people write it.
+impl LimitSetting {
+    /// Formats the value of the limit for people.
     #[must_use]
     pub fn show(&self, limits: &LimitSet) -> String {
         let value = (self.read)(limits);
@@ -307,25 +312,25 @@ impl Setting {
 }
 
 /// Sets one limit by its name.
-pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), BadLimit> {
+pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), BadLimitSetting> {
     let setting = SETTINGS
         .iter()
         .find(|setting| setting.name == name)
-        .ok_or_else(|| BadLimit::Unknown {
+        .ok_or_else(|| BadLimitSetting::Unknown {
             name: name.to_owned(),
             closest: codegen::closest::closest(name, SETTINGS.iter().map(|setting| setting.name)),
         })?;
     let name = setting.name;
     let value = setting
         .parse(text)
-        .map_err(|cause| BadLimit::Unit { name, cause })?;
+        .map_err(|cause| BadLimitSetting::Unit { name, cause })?;
     if value == 0 && !matches!(name, "calls" | "output" | "input") {
-        return Err(BadLimit::Zero { name });
+        return Err(BadLimitSetting::Zero { name });
     }
     let mut changed = *limits;
     if (setting.write)(&mut changed, value) {
         let valid = changed.run.validate().and(changed.budget.validate());
-        valid.map_err(|bad| BadLimit::OutOfBounds {
+        valid.map_err(|bad| BadLimitSetting::OutOfBounds {
             name,
             value: setting.shown(bad.value),
             min: setting.shown(bad.min),
@@ -334,7 +339,7 @@ pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), B
         *limits = changed;
         Ok(())
     } else {
-        Err(BadLimit::TooLarge {
+        Err(BadLimitSetting::TooLarge {
             name,
             value: text.to_owned(),
         })
@@ -346,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_limit_can_be_set_by_its_name_and_shows_what_was_set() {
+    fn every_limit_can_be_set_and_displayed() {
         for setting in &SETTINGS {
             let mut limits = LimitSet::default();
             let text = match (setting.name, setting.unit) {
@@ -362,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_limit_names_the_closest_one() {
+    fn unknown_limit_suggests_closest_name() {
         let error = set(&mut LimitSet::default(), "time-out", "3s").unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -376,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_out_of_bounds_is_told_in_the_words_that_set_it() {
+    fn out_of_bounds_limit_is_reported_in_its_source_terms() {
         let said = |name, text| {
             let error = set(&mut LimitSet::default(), name, text).unwrap_err();
             error.to_string()
@@ -392,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_would_be_none_or_nonsense_is_refused() {
+    fn zero_or_invalid_limit_is_refused() {
         let mut limits = LimitSet::default();
         for (name, text) in [
             ("timeout", "0s"),

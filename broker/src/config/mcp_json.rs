@@ -1,6 +1,5 @@
-//! The conventional `{"mcpServers": {…}}` file that other hosts use. What we do
-//! not know in it is a warning, since it was not written for us; and nothing in
-//! it can allow a call.
+//! Parses the `{"mcpServers": {…}}` file of other hosts. Unknown keys are warnings, because the
+//! file was not written for airlock. The file cannot allow calls.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,20 +9,20 @@ use airlock_core::problem::Problem;
 use serde_json::{Map, Value};
 
 use super::invalid;
-use super::server::{Declared, Target, Trust, Tuning};
+use super::server::{DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
 
 const NEXT: &str = "see the server's own documentation for its `mcpServers` entry";
 
 #[derive(Debug, Default)]
 pub(crate) struct McpConfig {
-    pub(crate) servers: Vec<Declared>,
+    pub(crate) servers: Vec<DeclaredServer>,
     pub(crate) warnings: Vec<Problem>,
 }
 
 pub(crate) fn parse(file: &str, text: &str) -> Result<McpConfig, Problem> {
-    // The reasons never quote the file, which may hold credentials.
+    // Error messages never quote the file, because it may contain credentials.
     let document = json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
-        let what = format!("{file} cannot be read");
+        let what = format!("{file} is invalid");
         invalid(what, bad.to_string(), "correct the file")
     })?;
     let servers = document
@@ -31,9 +30,9 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<McpConfig, Problem> {
         .or_else(|| document.get("servers"))
         .and_then(Value::as_object);
     let Some(servers) = servers else {
-        let why = "it has no object `mcpServers`";
+        let why = "the file has no object `mcpServers`";
         return Err(invalid(
-            format!("{file} cannot be used"),
+            format!("{file} is invalid"),
             why,
             "write {\"mcpServers\": {\"name\": {\"command\": …}}}",
         ));
@@ -57,43 +56,40 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn declare(&mut self, entry: &Value) -> Result<Option<Declared>, Problem> {
+    fn declare(&mut self, entry: &Value) -> Result<Option<DeclaredServer>, Problem> {
         let fields = entry
             .as_object()
-            .ok_or_else(|| self.problem("its entry is not an object", NEXT))?;
+            .ok_or_else(|| self.problem("the entry is not an object", NEXT))?;
         self.warn_of_unknown(fields);
         if fields.get("disabled").and_then(Value::as_bool) == Some(true) {
             return Ok(None);
         }
         if fields.get("type").and_then(Value::as_str) == Some("sse") {
-            let next = "ask the server for its streamable HTTP address; SSE was given up by the protocol in 2025";
-            return Err(self.problem(
-                "it uses the old SSE transport, which is not spoken here",
-                next,
-            ));
+            let next = "use the server's address for streamable HTTP, which replaced SSE in 2025";
+            return Err(self.problem("airlock does not support the old SSE transport", next));
         }
         let target = match (self.string(fields, "command")?, self.string(fields, "url")?) {
-            (Some(command), None) => Target::Stdio {
+            (Some(command), None) => ServerTarget::Stdio {
                 command,
                 args: self.strings(fields, "args")?,
                 env: self.texts(fields, "env")?,
                 cwd: self.string(fields, "cwd")?.map(PathBuf::from),
             },
-            (None, Some(url)) => Target::Http {
+            (None, Some(url)) => ServerTarget::Http {
                 url,
                 headers: self.texts(fields, "headers")?,
             },
-            (None, None) => return Err(self.problem("it has neither `command` nor `url`", NEXT)),
+            (None, None) => return Err(self.problem("neither `command` nor `url` is set", NEXT)),
             (Some(_), Some(_)) => {
-                return Err(self.problem("it has both `command` and `url`", "keep one of the two"));
+                return Err(self.problem("both `command` and `url` are set", "remove one of them"));
             }
         };
-        Ok(Some(Declared {
+        Ok(Some(DeclaredServer {
             name: self.name.to_owned(),
             origin: self.file.to_owned(),
             target,
-            tuning: Tuning::default(),
-            trust: Trust::default(),
+            tuning: ServerTuning::default(),
+            trust: ToolTrust::default(),
         }))
     }
 
@@ -104,12 +100,12 @@ impl Entry<'_> {
         for key in fields.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
             let why = match key.as_str() {
                 "autoApprove" | "alwaysAllow" | "trust" => {
-                    "approvals of another host allow nothing here; use --allow"
+                    "approvals of another host have no effect in airlock; use --allow"
                 }
-                _ => "it is not known here and has no effect",
+                _ => "airlock does not know this key",
             };
             let what = format!(
-                "`{key}` of the server `{}` in {} is left aside",
+                "ignored key `{key}` of the server `{}` in {}",
                 self.name, self.file
             );
             self.warnings.push(invalid(what, why, ""));
@@ -120,12 +116,12 @@ impl Entry<'_> {
         match fields.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.problem(&format!("`{key}` is not a text"), NEXT)),
+            Some(_) => Err(self.problem(&format!("`{key}` is not a string"), NEXT)),
         }
     }
 
     fn strings(&self, fields: &Map<String, Value>, key: &str) -> Result<Vec<String>, Problem> {
-        let wrong = || self.problem(&format!("`{key}` is not a list of texts"), NEXT);
+        let wrong = || self.problem(&format!("`{key}` is not a list of strings"), NEXT);
         match fields.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(items)) => items
@@ -141,7 +137,7 @@ impl Entry<'_> {
         fields: &Map<String, Value>,
         key: &str,
     ) -> Result<BTreeMap<String, String>, Problem> {
-        let wrong = || self.problem(&format!("`{key}` is not an object of texts"), NEXT);
+        let wrong = || self.problem(&format!("`{key}` is not an object of strings"), NEXT);
         let text = |value: &Value| match value {
             Value::String(text) => Ok(text.clone()),
             Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
@@ -159,7 +155,7 @@ impl Entry<'_> {
 
     fn problem(&self, why: &str, next: &str) -> Problem {
         invalid(
-            format!("the server `{}` in {} cannot be used", self.name, self.file),
+            format!("invalid server `{}` in {}", self.name, self.file),
             why,
             next,
         )
@@ -171,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_conventional_file_is_read_and_what_is_unknown_is_a_warning() {
+    fn mcp_json_parses_and_unknown_keys_warn() {
         let text = r#"{"mcpServers": {
             "fs": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b", "PORT": 1}, "autoApprove": ["*"]},
             "docs": {"type": "http", "url": "https://h/mcp", "headers": {"K": "v"}, "icon": "x"},
@@ -187,7 +183,7 @@ mod tests {
             config
                 .servers
                 .iter()
-                .all(|server| server.trust == Trust::default())
+                .all(|server| server.trust == ToolTrust::default())
         );
         let warnings: Vec<_> = config
             .warnings
@@ -197,40 +193,40 @@ mod tests {
         assert_eq!(
             warnings,
             [
-                "`autoApprove` of the server `fs` in mcp.json is left aside",
-                "`icon` of the server `docs` in mcp.json is left aside",
+                "ignored key `autoApprove` of the server `fs` in mcp.json",
+                "ignored key `icon` of the server `docs` in mcp.json",
             ]
         );
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unusable_mcp_json_entry_is_named() {
         for (text, why) in [
             (
                 "{",
                 "not JSON: EOF while parsing an object at line 1 column 1",
             ),
-            ("[]", "it has no object `mcpServers`"),
-            (r#"{"mcpServers":{"a":1}}"#, "its entry is not an object"),
+            ("[]", "the file has no object `mcpServers`"),
+            (r#"{"mcpServers":{"a":1}}"#, "the entry is not an object"),
             (
                 r#"{"mcpServers":{"a":{}}}"#,
-                "it has neither `command` nor `url`",
+                "neither `command` nor `url` is set",
             ),
             (
                 r#"{"mcpServers":{"a":{"command":"x","url":"y"}}}"#,
-                "it has both `command` and `url`",
+                "both `command` and `url` are set",
             ),
             (
                 r#"{"mcpServers":{"a":{"command":"x","args":"y"}}}"#,
-                "`args` is not a list of texts",
+                "`args` is not a list of strings",
             ),
             (
                 r#"{"mcpServers":{"a":{"command":"x","env":{"A":[]}}}}"#,
-                "`env` is not an object of texts",
+                "`env` is not an object of strings",
             ),
             (
                 r#"{"mcpServers":{"a":{"type":"sse","url":"y"}}}"#,
-                "it uses the old SSE transport, which is not spoken here",
+                "airlock does not support the old SSE transport",
             ),
         ] {
             assert_eq!(parse("mcp.json", text).unwrap_err().why, why);

@@ -1,6 +1,5 @@
-//! `${env:NAME}`, or `${NAME}` for short, and `${command:CMD}` in what the
-//! configuration says about a server. They are resolved on this side of the door, and what they
-//! resolve to is a secret from then on.
+//! Resolves the placeholders `${env:NAME}` (short form `${NAME}`) and `${command:CMD}` in the
+//! configuration of a server. The resolved values count as secrets.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::environment::Environment;
-use super::words;
+use super::shell_words;
 use crate::process_group::Watchdog;
 
 const COMMAND_WALL: Duration = Duration::from_secs(15);
@@ -17,11 +16,9 @@ const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadPlaceholder {
-    #[error(
-        "`${{{kind}}}` is not a source of values; expected `${{env:NAME}}` or `${{command:CMD}}`"
-    )]
+    #[error("invalid placeholder `${{{kind}}}`; expected `${{env:NAME}}` or `${{command:CMD}}`")]
     Kind { kind: String },
-    #[error("`{text}` is never closed with a brace")]
+    #[error("`{text}` has no closing brace")]
     Open { text: String },
     #[error("the variable {name} is not set, or is empty")]
     Unset { name: String },
@@ -31,7 +28,7 @@ pub(super) enum BadPlaceholder {
 
 /// A value with its placeholders replaced, and the parts of it that must never be shown.
 #[derive(Default, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedValue {
     pub(crate) text: String,
     pub(crate) secrets: Vec<String>,
 }
@@ -39,8 +36,8 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(
     template: &str,
     environment: &Environment,
-) -> Result<Resolved, BadPlaceholder> {
-    let mut resolved = Resolved::default();
+) -> Result<ResolvedValue, BadPlaceholder> {
+    let mut resolved = ResolvedValue::default();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("${") {
         resolved.text.push_str(before);
@@ -69,7 +66,7 @@ fn one(inside: &str, environment: &Environment) -> Result<String, BadPlaceholder
         Some((kind, _)) => Err(BadPlaceholder::Kind {
             kind: format!("{kind}:…"),
         }),
-        // `${NAME}`, as many files of other hosts have it.
+        // The form `${NAME}` is common in files of other hosts.
         None if is_variable(inside) => variable(inside, environment),
         None => Err(BadPlaceholder::Kind {
             kind: inside.to_owned(),
@@ -90,9 +87,9 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The first line that a command prints. Its errors never carry what it printed.
+/// Returns the first line that a command prints. Errors never contain its output.
 fn output(command: &str, environment: &Environment) -> Result<String, String> {
-    let words = words::split(command).map_err(|bad| format!("cannot be read: {bad}"))?;
+    let words = shell_words::split(command).map_err(|bad| format!("is invalid: {bad}"))?;
     let (program, arguments) = words.split_first().ok_or("is empty")?;
     let unstartable = |error: std::io::Error| format!("cannot be started: {error}");
     let mut command = Command::new(program);
@@ -103,7 +100,7 @@ fn output(command: &str, environment: &Environment) -> Result<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    // A program that asks for a password on a terminal has to stay in the terminal's foreground.
+    // A program that asks for a password on a terminal must stay in the terminal's foreground.
     let watchdog = match File::open("/dev/tty") {
         Ok(_) => None,
         Err(_) => Watchdog::start().map_err(unstartable)?,
@@ -119,18 +116,19 @@ fn output(command: &str, environment: &Environment) -> Result<String, String> {
         let read = pipe
             .take(COMMAND_OUTPUT_BYTES_MAX + 1)
             .read_to_end(&mut bytes);
-        // The receiver may have given up already.
+        // The receiver is gone after a timeout.
         let _ = sender.send(read.map(|_| bytes));
     });
     let answer = receiver.recv_timeout(COMMAND_WALL);
     if answer.is_err() {
         let _ = child.kill();
     }
-    let status = child.wait().map_err(|error| format!("was lost: {error}"))?;
+    let status = child.wait();
+    let status = status.map_err(|error| format!("cannot be waited for: {error}"))?;
     drop((reader, watchdog));
     let bytes = answer
         .map_err(|_| format!("took longer than {} s", COMMAND_WALL.as_secs()))?
-        .map_err(|error| format!("cannot be read: {error}"))?;
+        .map_err(|error| format!("printed output that cannot be read: {error}"))?;
     if !status.success() {
         return Err(format!("ended with {status}"));
     }
@@ -160,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_replaced_and_remembered_as_secrets() {
+    fn placeholders_are_resolved_and_recorded_as_secrets() {
         check("plain $HOME {x}", "plain $HOME {x}", &[]);
         check("Bearer ${env:TOKEN}", "Bearer t0ken", &["t0ken"]);
         check("${TOKEN}", "t0ken", &["t0ken"]);
@@ -172,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_resolved_is_named_and_its_output_is_not() {
+    fn unresolved_placeholder_is_named_without_command_output() {
         let environment = Environment::from([("EMPTY", ""), ("PATH", "/usr/bin:/bin")]);
         for (template, expected) in [
             ("${env:NOPE}", "the variable NOPE is not set, or is empty"),
             ("${env:EMPTY}", "the variable EMPTY is not set, or is empty"),
             (
                 "${vault:x}",
-                "`${vault:…}` is not a source of values; expected `${env:NAME}` or `${command:CMD}`",
+                "invalid placeholder `${vault:…}`; expected `${env:NAME}` or `${command:CMD}`",
             ),
-            ("${env:TOK", "`${env:TOK` is never closed with a brace"),
+            ("${env:TOK", "`${env:TOK` has no closing brace"),
             (
                 "${command:sh -c 'echo hush; exit 3'}",
                 "the command `sh -c 'echo hush; exit 3'` ended with exit status: 3",

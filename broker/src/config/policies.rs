@@ -1,43 +1,43 @@
-//! Which policies are in force, and which groups their rules may name. Which
-//! files hold them is told by `rule_folder`; what the rules say is the core's.
+//! Collects the policies, and the groups that their rules may name. `rule_folder` finds the files,
+//! and the core parses the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use airlock_core::policy::PolicyFile;
 use airlock_core::problem::Problem;
-use airlock_core::rules::Pattern;
+use airlock_core::tool_pattern::ToolPattern;
 
-use super::file::Located;
-use super::invalid_at;
-use super::rule_folder;
+use super::located::LocatedText;
+use super::{invalid_at, rule_folder};
 
 const EXTENSION: &str = "cedar";
 
-/// What flags and files say about policies.
+/// The policy configuration from flags and files.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyConfig {
     pub files: Vec<PolicyFile>,
-    /// A folder that may permit is named, if only an empty one: what no rule permits is denied.
+    /// Whether a folder is configured that may contain `permit` rules, even if the folder is empty.
+    /// Calls that no rule permits are then denied.
     pub needs_permit: bool,
-    /// Names for several tools, as rules write them: `Action::"group:NAME"`.
-    pub groups: BTreeMap<String, Vec<Pattern>>,
+    /// Groups of tools by name. Rules refer to them as `Action::"group:NAME"`.
+    pub groups: BTreeMap<String, Vec<ToolPattern>>,
     /// The names of the configured roots.
     pub roots: BTreeSet<String>,
 }
 
-/// A folder or a file of rules, and whether it may only tighten.
+/// A folder or a file of rules. If `tightens` is set, it may contain only `forbid` rules.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyPath {
     pub(crate) path: PathBuf,
     pub(crate) tightens: bool,
 }
 
-/// Groups as a configuration file has them.
-pub(super) type Groups = Vec<(String, Vec<Located>)>;
+/// The groups of a configuration file: names and patterns.
+pub(super) type ToolGroups = Vec<(String, Vec<LocatedText>)>;
 
 impl PolicyConfig {
-    pub(super) fn gather(paths: &[PolicyPath], groups: Groups) -> Result<Self, Problem> {
+    pub(super) fn gather(paths: &[PolicyPath], groups: ToolGroups) -> Result<Self, Problem> {
         let mut config = Self::default();
         for PolicyPath { path, tightens } in paths {
             config.needs_permit |= !tightens;
@@ -54,22 +54,22 @@ impl PolicyConfig {
         Ok(config)
     }
 
-    /// Whether anything decides besides patterns.
+    /// Returns whether there are no policies. Only patterns decide then.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.needs_permit
     }
 }
 
-fn pattern(at: &Located) -> Result<Pattern, Problem> {
-    Pattern::parse(&at.text).map_err(|bad| {
-        let what = format!("the pattern '{}' ({}) cannot be read", at.text, at.origin);
+fn pattern(at: &LocatedText) -> Result<ToolPattern, Problem> {
+    ToolPattern::parse(&at.text).map_err(|bad| {
+        let what = format!("invalid pattern '{}' ({})", at.text, at.origin);
         let next = "write SERVER.TOOL, with * for any characters";
         invalid_at(&at.origin, what, bad.to_string(), next)
     })
 }
 
-/// All `.cedar` files of a folder and the folders in it, in the order of their names.
+/// Reads all `.cedar` files of a folder and its subfolders, sorted by name.
 pub(crate) fn read(path: &Path, tightens: bool) -> Result<Vec<PolicyFile>, Problem> {
     let files = rule_folder::read(path, EXTENSION)?.into_iter();
     let files = files.map(|(name, text)| {

@@ -1,5 +1,5 @@
-//! What flags and files say about a server, made into one [`ServerSpec`]:
-//! placeholders resolved, names and addresses checked.
+//! Converts a configured server to a [`ServerSpec`]: resolves placeholders, and checks names and
+//! addresses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,22 +9,22 @@ use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
 
 use super::environment::Environment;
-use super::{invalid_at, placeholder, words};
+use super::{invalid_at, placeholder, shell_words};
 use crate::upstream::{EraChoice, Secret, ServerSpec, ServerUrl, Transport};
 
-/// A server as somebody wrote it down.
+/// A server as written in a flag or a file, with unresolved placeholders.
 #[derive(Debug, Clone)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredServer {
     pub(crate) name: String,
-    /// Where it is written, such as `airlock.toml:12` or `--server`.
+    /// The place of the definition, such as `airlock.toml:12` or `--server`.
     pub(crate) origin: String,
-    pub(crate) target: Target,
-    pub(crate) tuning: Tuning,
-    pub(crate) trust: Trust,
+    pub(crate) target: ServerTarget,
+    pub(crate) tuning: ServerTuning,
+    pub(crate) trust: ToolTrust,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Target {
+pub(crate) enum ServerTarget {
     Stdio {
         command: String,
         args: Vec<String>,
@@ -38,28 +38,29 @@ pub(crate) enum Target {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tuning {
+pub(crate) struct ServerTuning {
     pub(crate) era: Option<EraChoice>,
     pub(crate) in_flight_max: Option<usize>,
     pub(crate) connect_timeout_ms: Option<u64>,
-    /// On demand, and left after so long without a call.
+    /// For an on-demand server, the time without a call after which it is disconnected, in
+    /// milliseconds.
     pub(crate) idle_ms: Option<u64>,
     pub(crate) about: Option<String>,
 }
 
-/// Which of a server's tools only read and which destroy, as our configuration has it.
+/// The tools of a server that only read, and those that are destructive, as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trust {
-    /// Whether the server's own annotations are believed.
+pub struct ToolTrust {
+    /// Whether the server's own annotations are trusted.
     pub annotations: bool,
-    /// Patterns over the names of its tools, `*` for anything.
+    /// Patterns for the names of read-only tools, with `*` for any text.
     pub read_only: Vec<String>,
-    /// Likewise, of those that destroy something.
+    /// Patterns for the names of destructive tools.
     pub destructive: Vec<String>,
 }
 
-impl Trust {
-    /// For what is part of this program or of its host.
+impl ToolTrust {
+    /// Returns the trust for the tools of this program or of the embedding program.
     #[must_use]
     pub fn own() -> Self {
         Self {
@@ -69,75 +70,75 @@ impl Trust {
     }
 }
 
-/// A server that is ready to be connected to.
+/// A server that is ready to be connected.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub struct ServerConfig {
     pub spec: ServerSpec,
-    pub trust: Trust,
-    /// It is connected to only when needed, and left again after so long without a call.
+    pub trust: ToolTrust,
+    /// For an on-demand server, the time without a call after which it is disconnected.
     pub idle: Option<Duration>,
-    /// What it is good for, in a line.
+    /// A description of the server in one line.
     pub about: Option<String>,
 }
 
-impl Server {
-    /// Connected to at the start, with no annotation believed.
+impl ServerConfig {
+    /// Returns a server that is connected at the start and whose annotations are not trusted.
     #[must_use]
     pub fn new(spec: ServerSpec) -> Self {
         Self {
             spec,
-            trust: Trust::default(),
+            trust: ToolTrust::default(),
             idle: None,
             about: None,
         }
     }
 }
 
-/// `NAME=COMMAND…` or `NAME=URL`.
-pub(crate) fn from_flag(flag: &str) -> Result<Declared, Problem> {
+/// Parses `NAME=COMMAND…` or `NAME=URL`.
+pub(crate) fn from_flag(flag: &str) -> Result<DeclaredServer, Problem> {
     let problem = |why: String| {
         let begin = flag.split_whitespace().next().unwrap_or_default();
         let example = "--server 'fs=npx -y @modelcontextprotocol/server-filesystem .'";
         let next = format!("write NAME=COMMAND or NAME=https://…, such as {example}");
         invalid_at(
             "--server",
-            format!("`--server {begin}` cannot be read"),
+            format!("invalid value `{begin}` for `--server`"),
             why,
             next,
         )
     };
     let (name, target) = flag
         .split_once('=')
-        .ok_or_else(|| problem("it has no `=`".into()))?;
+        .ok_or_else(|| problem("the value has no `=`".into()))?;
     let target = target.trim();
     if let Some(scheme) = other_scheme(target) {
         let why = format!("unsupported URL scheme `{scheme}://`; expected http:// or https://");
         return Err(problem(why));
     }
     let target = if is_web_address(target) {
-        Target::Http {
+        ServerTarget::Http {
             url: target.to_owned(),
             headers: BTreeMap::new(),
         }
     } else {
         let words =
-            words::split(target).map_err(|bad| problem(format!("in its command, {bad}")))?;
+            shell_words::split(target).map_err(|bad| problem(format!("invalid command: {bad}")))?;
         let (command, args) = words
             .split_first()
-            .ok_or_else(|| problem("its command is empty".into()))?;
-        Target::Stdio {
+            .ok_or_else(|| problem("the command is empty".into()))?;
+        ServerTarget::Stdio {
             command: command.clone(),
             args: args.to_vec(),
             env: BTreeMap::new(),
             cwd: None,
         }
     };
-    Ok(Declared {
+    Ok(DeclaredServer {
         name: name.trim().to_owned(),
         origin: "--server".into(),
         target,
-        tuning: Tuning::default(),
-        trust: Trust::default(),
+        tuning: ServerTuning::default(),
+        trust: ToolTrust::default(),
     })
 }
 
@@ -145,54 +146,51 @@ fn is_web_address(target: &str) -> bool {
     target.starts_with("http://") || target.starts_with("https://")
 }
 
-/// Of a target that is an address, and one that nobody here speaks to.
+/// Returns the scheme of a target that is a URL with an unsupported scheme.
 fn other_scheme(target: &str) -> Option<&str> {
     let (scheme, _) = target.split_once("://")?;
     let is_scheme = !scheme.is_empty() && scheme.bytes().all(|it| it.is_ascii_alphanumeric());
     (is_scheme && !is_web_address(target)).then_some(scheme)
 }
 
-impl Declared {
-    /// A working folder that is named from this folder on.
+impl DeclaredServer {
+    /// Resolves the working folder relative to `folder`.
     pub(super) fn beside(mut self, folder: &Path) -> Self {
-        if let Target::Stdio { cwd: Some(cwd), .. } = &mut self.target {
+        if let ServerTarget::Stdio { cwd: Some(cwd), .. } = &mut self.target {
             *cwd = folder.join(&cwd);
         }
         self
     }
 
-    /// The demo server inside this program.
+    /// Returns the demo server inside this program.
     pub(crate) fn demo(program: PathBuf) -> Self {
         let command = program.to_string_lossy().into_owned();
         Self {
             name: "demo".into(),
             origin: "--demo".into(),
-            target: Target::Stdio {
+            target: ServerTarget::Stdio {
                 command,
                 args: vec!["demo-server".into()],
                 env: BTreeMap::new(),
                 cwd: None,
             },
-            tuning: Tuning::default(),
-            trust: Trust::own(),
+            tuning: ServerTuning::default(),
+            trust: ToolTrust::own(),
         }
     }
 
-    /// The server, and the values in it that must never be shown.
+    /// Resolves the placeholders. Returns the server, and its values that must never be shown.
     pub(crate) fn resolve(
         self,
         environment: &Environment,
-    ) -> Result<(Server, Vec<String>), Problem> {
-        let what = format!(
-            "the server `{}` ({}) cannot be used",
-            self.name, self.origin
-        );
+    ) -> Result<(ServerConfig, Vec<String>), Problem> {
+        let what = format!("invalid server `{}` ({})", self.name, self.origin);
         let name = ServerName::parse(&self.name).map_err(|bad| {
             invalid_at(
                 &self.origin,
                 what.clone(),
                 bad.to_string(),
-                format!("call it `{}`", renamed(&self.name)),
+                format!("rename the server to `{}`", renamed(&self.name)),
             )
         })?;
         let mut resolver = Resolver {
@@ -214,11 +212,11 @@ impl Declared {
             .map(|value| Secret::new(value.as_str()))
             .collect();
         Ok((
-            Server {
+            ServerConfig {
                 trust: self.trust,
                 idle: self.tuning.idle_ms.map(Duration::from_millis),
                 about: self.tuning.about,
-                ..Server::new(spec)
+                ..ServerConfig::new(spec)
             },
             resolver.secrets,
         ))
@@ -233,9 +231,9 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn transport(&mut self, target: Target) -> Result<Transport, Problem> {
+    fn transport(&mut self, target: ServerTarget) -> Result<Transport, Problem> {
         match target {
-            Target::Stdio {
+            ServerTarget::Stdio {
                 command,
                 args,
                 env,
@@ -249,11 +247,11 @@ impl Resolver<'_> {
                 env: self.named("the variable", env)?,
                 cwd,
             }),
-            Target::Http { url, headers } => {
+            ServerTarget::Http { url, headers } => {
                 let resolved = self.text("the address", &url)?;
                 let url = ServerUrl::parse(&resolved).map_err(|bad| {
                     let next = "write an http or https address, and put credentials into `headers`";
-                    let why = format!("its address: {bad}");
+                    let why = format!("invalid address: {bad}");
                     invalid_at(&self.origin, self.what.clone(), why, next)
                 })?;
                 Ok(Transport::Http {
@@ -285,7 +283,7 @@ impl Resolver<'_> {
             invalid_at(
                 &self.origin,
                 self.what.clone(),
-                format!("{place}: {bad}"),
+                format!("in {place}: {bad}"),
                 "set the variable, or correct the placeholder",
             )
         })?;
@@ -294,7 +292,8 @@ impl Resolver<'_> {
     }
 }
 
-/// A value written plainly under such a name is treated as a secret all the same.
+/// Returns whether a variable or header with this name probably contains a secret. Its value then
+/// counts as a secret even without a placeholder.
 fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     [
@@ -312,7 +311,7 @@ fn names_a_secret(name: &str) -> bool {
     .any(|word| name.contains(word))
 }
 
-/// A name that would do, made from one that does not.
+/// Returns a valid name made from an invalid one.
 fn renamed(name: &str) -> String {
     let fitting = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
@@ -338,14 +337,14 @@ fn renamed(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn resolve(flag: &str) -> Result<Server, Problem> {
+    fn resolve(flag: &str) -> Result<ServerConfig, Problem> {
         from_flag(flag)?
             .resolve(&Environment::from([("TOKEN", "t0ken-1")]))
             .map(|(server, _)| server)
     }
 
     #[test]
-    fn a_flag_is_a_command_line_or_an_address() {
+    fn server_flag_is_command_or_url() {
         let Transport::Stdio { command, args, .. } =
             resolve("fs=npx -y 'a b' .").unwrap().spec.transport
         else {
@@ -366,36 +365,39 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_cannot_be_read_says_why() {
+    fn invalid_server_flag_reports_reason() {
         for (flag, why) in [
-            ("fs", "it has no `=`"),
-            ("fs=", "its command is empty"),
-            ("fs=a 'b", "in its command, the quote ' is never closed"),
+            ("fs", "the value has no `=`"),
+            ("fs=", "the command is empty"),
+            ("fs=a 'b", "invalid command: the quote ' is never closed"),
             (
                 "my.fs=npx",
-                "`my.fs` is not a server name: a letter, then at most 63 letters, digits, `_` or `-`",
+                "invalid server name `my.fs`; expected a letter, then at most 63 letters, digits, `_` or `-`",
             ),
             (
                 "fs=https://u:p@h/",
-                "its address: it carries a user name or password; put credentials into a header",
+                "invalid address: the URL has a user name or password; put credentials into a header",
             ),
             (
                 "fs=x ${env:NOPE}",
-                "an argument: the variable NOPE is not set, or is empty",
+                "in an argument: the variable NOPE is not set, or is empty",
             ),
         ] {
             let problem = resolve(flag).map(|_| ()).unwrap_err();
             assert_eq!((problem.why.as_str(), &*problem.code), (why, "usage"));
         }
-        assert_eq!(resolve("my.fs=npx").unwrap_err().next, "call it `my_fs`");
+        assert_eq!(
+            resolve("my.fs=npx").unwrap_err().next,
+            "rename the server to `my_fs`"
+        );
     }
 
     #[test]
-    fn what_a_placeholder_resolves_to_and_what_is_called_a_secret_are_secrets() {
-        let declared = Declared {
+    fn placeholder_values_and_marked_settings_are_secrets() {
+        let declared = DeclaredServer {
             name: "a".into(),
             origin: "test".into(),
-            target: Target::Stdio {
+            target: ServerTarget::Stdio {
                 command: "x".into(),
                 args: Vec::new(),
                 env: [
@@ -407,8 +409,8 @@ mod tests {
                 .into(),
                 cwd: None,
             },
-            tuning: Tuning::default(),
-            trust: Trust::default(),
+            tuning: ServerTuning::default(),
+            trust: ToolTrust::default(),
         };
         let (_, secrets) = declared
             .resolve(&Environment::from([("TOKEN", "t0ken-1")]))

@@ -1,10 +1,10 @@
-//! Several sources together.
+//! Tests of several configuration sources together.
 
 use super::*;
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 use crate::upstream::Transport;
 
-fn home(scratch: &Scratch) -> Environment {
+fn home(scratch: &TempDir) -> Environment {
     let path = scratch.path().to_str().unwrap();
     Environment::from([
         ("HOME", path),
@@ -14,8 +14,8 @@ fn home(scratch: &Scratch) -> Environment {
 }
 
 #[test]
-fn without_anything_there_are_defaults_and_a_place_for_the_journal() {
-    let scratch = Scratch::new();
+fn defaults_apply_and_journal_has_a_place() {
+    let scratch = TempDir::new();
     let config = Config::load(Flags::default(), &home(&scratch)).unwrap();
     assert_eq!(config.limits, Limits::default());
     assert_eq!(config.fsync, Fsync::Writes);
@@ -27,8 +27,8 @@ fn without_anything_there_are_defaults_and_a_place_for_the_journal() {
 }
 
 #[test]
-fn rules_add_up_and_a_later_limit_wins() {
-    let scratch = Scratch::new();
+fn rules_add_up_and_last_limit_wins() {
+    let scratch = TempDir::new();
     std::fs::create_dir_all(scratch.path().join(".config/airlock")).unwrap();
     scratch.file(
         ".config/airlock/config.toml",
@@ -60,15 +60,15 @@ fn rules_add_up_and_a_later_limit_wins() {
 }
 
 #[test]
-fn a_file_of_the_working_folder_is_not_read_unless_it_is_named() {
-    let scratch = Scratch::new();
+fn config_file_in_working_directory_is_read_only_if_named() {
+    let scratch = TempDir::new();
     scratch.file("airlock.toml", "this is not even toml");
     assert!(Config::load(Flags::default(), &home(&scratch)).is_ok());
 }
 
 #[test]
-fn a_credential_is_known_as_a_secret_and_never_in_a_debug_text() {
-    let scratch = Scratch::new();
+fn credential_is_a_secret_and_hidden_in_debug_output() {
+    let scratch = TempDir::new();
     let text = r#"{"mcpServers": {"a": {"url": "https://h/", "headers": {"Authorization": "Bearer ${env:TOKEN}"}}}}"#;
     let flags = Flags {
         mcp_configs: vec![scratch.file("mcp.json", text)],
@@ -76,26 +76,29 @@ fn a_credential_is_known_as_a_secret_and_never_in_a_debug_text() {
     };
     let config = Config::load(flags, &home(&scratch)).unwrap();
     assert_eq!(
-        config.secrets.strike("it said t0ken-1").as_deref(),
+        config.secrets.redact("it said t0ken-1").as_deref(),
         Some("it said ***")
     );
     assert!(!format!("{config:?}").contains("t0ken-1"));
 }
 
 #[test]
-fn the_same_mistake_in_a_file_is_a_wrong_configuration() {
-    let scratch = Scratch::new();
+fn file_error_is_a_config_problem() {
+    let scratch = TempDir::new();
     for (text, what) in [
         (
             "[rules]\nallow = ['no dot']",
-            "the rule 'no dot' (x.toml:2) cannot be read",
+            "invalid rule 'no dot' (x.toml:2)",
         ),
-        ("fsync = 'sometimes'", "`fsync` (x.toml:1) cannot be used"),
+        (
+            "fsync = 'sometimes'",
+            "invalid value for `fsync` (x.toml:1)",
+        ),
         (
             "unknown_keys = 'forgive'",
-            "`unknown_keys` (x.toml:1) cannot be used",
+            "invalid value for `unknown_keys` (x.toml:1)",
         ),
-        ("engine = 'v8'", "`engine` (x.toml:1) cannot be used"),
+        ("engine = 'v8'", "invalid value for `engine` (x.toml:1)"),
     ] {
         let flags = Flags {
             config: Some(scratch.file("x.toml", text)),
@@ -110,8 +113,8 @@ fn the_same_mistake_in_a_file_is_a_wrong_configuration() {
 }
 
 #[test]
-fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
-    let scratch = Scratch::new();
+fn contradictory_or_unreadable_config_is_a_problem() {
+    let scratch = TempDir::new();
     let twice = vec!["fs=a".to_owned(), "fs=b".to_owned()];
     for (flags, what) in [
         (
@@ -133,24 +136,25 @@ fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
                 allow: vec!["no dot".into()],
                 ..Flags::default()
             },
-            "the rule 'no dot' (--allow) cannot be read",
+            "invalid rule 'no dot' (--allow)",
         ),
         (
             Flags {
                 fsync: Some("sometimes".into()),
                 ..Flags::default()
             },
-            "`fsync` (--fsync) cannot be used",
+            "invalid value for `fsync` (--fsync)",
         ),
         (
             Flags {
                 limits: vec![("time".into(), "1".into())],
                 ..Flags::default()
             },
-            "a limit from the command line cannot be used",
+            "invalid limit from the command line",
         ),
     ] {
-        // Flags are usage; a file that is named by one is still a file.
+        // An error in a flag is a usage error. An error in a file is not, even if a flag names the
+        // file.
         let code = match flags.config {
             Some(_) => "config-invalid",
             None => "usage",
@@ -167,8 +171,8 @@ fn what_contradicts_itself_or_cannot_be_read_is_a_problem() {
 }
 
 #[test]
-fn a_flag_names_the_engine_before_a_file_and_a_file_before_the_environment() {
-    let scratch = Scratch::new();
+fn engine_from_flag_then_file_then_environment() {
+    let scratch = TempDir::new();
     let home = scratch.path().to_str().unwrap().to_owned();
     let engine = |file: &str, flag: Option<&str>, variable: &str| {
         let environment =
@@ -187,15 +191,15 @@ fn a_flag_names_the_engine_before_a_file_and_a_file_before_the_environment() {
     let problem = engine("", Some("v8"), "").unwrap_err();
     assert_eq!(problem.code, "usage");
     assert!(
-        problem.why.contains("neither boa nor quickjs"),
+        problem.why.contains("expected boa or quickjs"),
         "{problem:?}"
     );
     assert_eq!(engine("", None, "v8").unwrap_err().code, "config-invalid");
 }
 
 #[test]
-fn what_a_file_names_lies_beside_it() {
-    let scratch = Scratch::new();
+fn paths_are_relative_to_their_config_file() {
+    let scratch = TempDir::new();
     let project = scratch.path().join("project");
     std::fs::create_dir_all(project.join("sources")).unwrap();
     let text = "state_dir = 'state'\ndescriptions = 'words'\nlock = 'airlock.lock'\n\

@@ -1,20 +1,20 @@
-//! Which TypeScript compiler is asked about scripts.
+//! The setting that selects the TypeScript compiler for the check of scripts.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// By default the one that is on the path, when it is a native one.
+/// The TypeScript compiler. By default, the configuration selects a native compiler on `PATH`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum TscChoice {
     #[default]
     Never,
     OnPath,
-    /// Whatever its version is.
+    /// The compiler at this path, whatever its version is.
     At(PathBuf),
 }
 
-/// `tsc = "/opt/typescript/tsc"`, `tsc = true` or `tsc = false` in a file.
+/// The setting in a file: `tsc = "/opt/typescript/tsc"`, `tsc = true` or `tsc = false`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum FileTsc {
@@ -23,7 +23,7 @@ pub(crate) enum FileTsc {
 }
 
 impl FileTsc {
-    /// A path in a file is one beside the file.
+    /// Returns the choice, with a path relative to the folder of the file.
     pub(super) fn beside(self, folder: &Path) -> TscChoice {
         match self {
             Self::Whether(false) => TscChoice::Never,
@@ -33,7 +33,7 @@ impl FileTsc {
     }
 }
 
-/// What the command line says, when it says anything.
+/// Returns the choice of the command line, if it contains one.
 pub(super) fn of_flags(path: Option<PathBuf>, no: bool) -> Option<TscChoice> {
     let named = path.map(TscChoice::At);
     if no { Some(TscChoice::Never) } else { named }

@@ -1,28 +1,30 @@
-//! What becomes of a call with keys that its tool neither names nor forbids.
+//! The setting for calls whose arguments have keys that the tool's schema neither names nor
+//! forbids.
 
 use airlock_core::problem::Problem;
 
-use super::{Located, invalid_at};
+use super::{LocatedText, invalid_at};
 
-/// Most tools leave `additionalProperties` unsaid, so that a misspelt optional key passes.
+/// What happens to a call with unknown keys. Most schemas do not set `additionalProperties`, so a
+/// misspelt optional key fits the schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnknownKeys {
-    /// The call goes on, and the report warns of them.
+    /// The call continues, and the report contains a warning.
     #[default]
     Warn,
-    /// The call is not made: `invalid-arguments`.
+    /// The call is refused as `invalid-arguments`.
     Refuse,
 }
 
-pub(super) fn parse(at: &Located) -> Result<UnknownKeys, Problem> {
+pub(super) fn parse(at: &LocatedText) -> Result<UnknownKeys, Problem> {
     match at.text.as_str() {
         "warn" => Ok(UnknownKeys::Warn),
         "refuse" => Ok(UnknownKeys::Refuse),
         other => Err(invalid_at(
             &at.origin,
-            format!("`unknown_keys` ({}) cannot be used", at.origin),
-            format!("`{other}` is neither warn nor refuse"),
-            "write one of the two",
+            format!("invalid value for `unknown_keys` ({})", at.origin),
+            format!("invalid value `{other}`; expected warn or refuse"),
+            "write one of these values",
         )),
     }
 }

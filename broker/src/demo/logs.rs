@@ -45,12 +45,12 @@ impl Query {
             && !(1..=Self::LIMIT_MAX).contains(&limit)
         {
             return Err(format!(
-                "`limit` is {limit}, and 1 to {} are allowed",
+                "`limit` is {limit}; expected 1 to {}",
                 Self::LIMIT_MAX
             ));
         }
         match &self.since {
-            // All times here have this one form, so that they compare as text.
+            // All times have this format, so they can be compared as text.
             Some(since) if !(since.len() >= 20 && since.ends_with('Z')) => {
                 Err("`since` is not a time like 2026-11-20T08:30:00Z".to_owned())
             }
@@ -100,7 +100,7 @@ impl Entry {
 
 type Row = (u32, Level, &'static str, &'static str, Option<&'static str>);
 
-/// What went wrong, by the second of the morning.
+/// The incidents, in order of time. Each row starts with its time, in seconds after 08:00.
 const INCIDENTS: [Row; 20] = [
     (
         310,
@@ -244,7 +244,7 @@ const INCIDENTS: [Row; 20] = [
     ),
 ];
 
-/// What is said on an ordinary day, over and over.
+/// Entries of normal operation, repeated all morning.
 const ROUTINE: [Row; 6] = [
     (0, Level::Info, "checkout", "order placed", None),
     (17, Level::Debug, "search", "cache hit", None),
@@ -254,7 +254,7 @@ const ROUTINE: [Row; 6] = [
     (84, Level::Info, "mailer", "confirmation sent", None),
 ];
 
-/// All entries, oldest first.
+/// Returns all entries, oldest first.
 fn entries() -> Vec<Entry> {
     const ROUNDS: u32 = 30;
     const ROUND_SECONDS: u32 = 240;
@@ -319,7 +319,7 @@ fn by_service() -> BTreeMap<&'static str, Vec<Level>> {
     services
 }
 
-/// The number of entries by level. `None`: there is no such service.
+/// Returns the number of entries by level, or `None` if the service does not exist.
 pub(super) fn csv(service: &str) -> Option<String> {
     let levels = by_service().remove(service)?;
     let lines = Level::ALL.map(|level| {
@@ -329,7 +329,7 @@ pub(super) fn csv(service: &str) -> Option<String> {
     Some(format!("level,entries\n{}", lines.concat()))
 }
 
-/// The time of the last entry.
+/// Returns the time of the last entry.
 pub(super) fn newest() -> String {
     entries().last().map(Entry::ts).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! The demo server, spoken to over a pipe in memory.
+//! Tests the demo server over an in-memory pipe.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-use super::tools::{Told, Tools, descriptions};
+use super::tools::{DemoTools, ToolReply, descriptions};
 
 struct Talk {
     to: DuplexStream,
@@ -43,8 +43,8 @@ impl Talk {
 
 fn call(name: &str, arguments: Value) -> Value {
     let arguments = arguments.as_object().unwrap().clone();
-    match Tools::default().call(name, arguments).unwrap() {
-        Told::Now(result) | Told::After(_, result) => result,
+    match DemoTools::default().call(name, arguments).unwrap() {
+        ToolReply::Now(result) | ToolReply::After(_, result) => result,
     }
 }
 
@@ -53,7 +53,7 @@ fn modern() -> Value {
 }
 
 #[test]
-fn every_typed_tool_keeps_its_own_schemas() {
+fn typed_tools_keep_their_schemas() {
     let samples = [
         ("logs_query", json!({"level": "error", "limit": 500})),
         ("logs_services", json!({})),
@@ -101,7 +101,7 @@ fn every_typed_tool_keeps_its_own_schemas() {
 }
 
 #[test]
-fn the_errors_of_the_morning_are_of_five_kinds() {
+fn demo_log_errors_have_five_kinds() {
     let result = call("logs_query", json!({"level": "error", "limit": 200}));
     let entries = result["structuredContent"]["entries"]
         .as_array()
@@ -129,7 +129,7 @@ fn the_errors_of_the_morning_are_of_five_kinds() {
 }
 
 #[test]
-fn what_a_tool_cannot_do_is_an_error_result() {
+fn tool_failure_is_an_error_result() {
     for (name, arguments) in [
         ("flaky_report", json!({})),
         ("tickets_delete", json!({"id": 99})),
@@ -144,11 +144,14 @@ fn what_a_tool_cannot_do_is_an_error_result() {
         assert_eq!(result["isError"], true, "{name}: {result}");
         assert!(!result["content"][0]["text"].as_str().unwrap().is_empty());
     }
-    assert_eq!(Tools::default().call("none", serde_json::Map::new()), None);
+    assert_eq!(
+        DemoTools::default().call("none", serde_json::Map::new()),
+        None
+    );
 }
 
 #[tokio::test]
-async fn both_eras_are_spoken() {
+async fn both_eras_are_supported() {
     let mut talk = Talk::start();
     let told = talk
         .ask(
@@ -172,7 +175,7 @@ async fn both_eras_are_spoken() {
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_refused() {
+async fn unknown_method_or_tool_is_refused() {
     let mut talk = Talk::start();
     let other = json!({"io.modelcontextprotocol/protocolVersion": "2027-01-01"});
     for (method, params, code) in [
@@ -200,7 +203,7 @@ async fn what_is_not_known_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_answers_wait_side_by_side_and_a_cancelled_one_never_comes() {
+async fn slow_calls_run_concurrently_and_cancelled_one_is_not_answered() {
     let mut talk = Talk::start();
     for (id, ms) in [(1, 300), (2, 100), (3, 200)] {
         let params = json!({"name": "slow_echo", "arguments": {"ms": ms, "value": id}});

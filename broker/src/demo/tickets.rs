@@ -1,4 +1,4 @@
-//! The demo server's tickets. They live as long as the process.
+//! The demo server's tickets. They are lost when the process ends.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ struct Ticket {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Filter {
+pub(super) struct TicketFilter {
     status: Option<Status>,
     text: Option<String>,
 }
@@ -94,7 +94,7 @@ fn draft(title: &str, body: &str, priority: Priority, label: &str) -> Draft {
 }
 
 impl Tickets {
-    pub(super) fn list(&self, filter: &Filter) -> Value {
+    pub(super) fn list(&self, filter: &TicketFilter) -> Value {
         let text = filter.text.as_deref().map(str::to_lowercase);
         let found: Vec<&Ticket> = self
             .kept
@@ -112,7 +112,7 @@ impl Tickets {
             1..=TITLE_CHARS_MAX => {}
             chars => {
                 return Err(format!(
-                    "the title has {chars} characters, and 1 to {TITLE_CHARS_MAX} are allowed"
+                    "the title has {chars} characters; expected 1 to {TITLE_CHARS_MAX}"
                 ));
             }
         }

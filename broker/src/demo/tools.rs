@@ -1,4 +1,4 @@
-//! The demo server's tools: from a name and arguments to a `tools/call` result.
+//! Calls the demo server's tools: takes a name and arguments, and returns a `tools/call` result.
 
 use std::time::Duration;
 
@@ -7,38 +7,38 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::logs::{self, Query};
-use super::tickets::{Draft, Filter, Tickets};
+use super::tickets::{Draft, TicketFilter, Tickets};
 
-/// Something that is said at once, or after a while.
+/// An answer that is sent immediately or after a delay.
 #[derive(Debug, PartialEq)]
-pub(super) enum Told<T> {
+pub(super) enum ToolReply<T> {
     Now(T),
     After(Duration, T),
 }
 
-impl<T> Told<T> {
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Told<U> {
+impl<T> ToolReply<T> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> ToolReply<U> {
         match self {
-            Self::Now(told) => Told::Now(change(told)),
-            Self::After(delay, told) => Told::After(delay, change(told)),
+            Self::Now(told) => ToolReply::Now(change(told)),
+            Self::After(delay, told) => ToolReply::After(delay, change(told)),
         }
     }
 }
 
-/// The descriptions as `tools/list` sends them.
+/// Returns the descriptions as `tools/list` sends them.
 pub(super) fn descriptions() -> Value {
-    // The file is part of the program, and a test reads it.
+    // The file is part of the program, and a test parses it.
     serde_json::from_str(include_str!("tools.json")).unwrap_or_default()
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub(super) struct DemoTools {
     tickets: Tickets,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoArgs {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +48,7 @@ struct Chart {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct TicketArgs {
     id: u64,
 }
 
@@ -74,42 +74,42 @@ struct Echo {
     value: Value,
 }
 
-/// A tool's failure: its text goes into an `isError` result.
-type Done = Result<Value, String>;
+/// The result of a tool. A failure's text goes into an `isError` result.
+type ToolOutcome = Result<Value, String>;
 
-impl Tools {
-    /// `None`: there is no such tool.
+impl DemoTools {
+    /// Calls a tool. Returns `None` if there is no such tool.
     pub(super) fn call(
         &mut self,
         name: &str,
         arguments: Map<String, Value>,
-    ) -> Option<Told<Value>> {
+    ) -> Option<ToolReply<Value>> {
         let done = match name {
             "slow_echo" => return Some(slow_echo(arguments)),
             "logs_query" => read(arguments)
                 .and_then(|query: Query| query.checked())
                 .map(|query| typed(logs::query(&query))),
-            "logs_services" => read(arguments).map(|Nothing {}| typed(logs::services())),
+            "logs_services" => read(arguments).map(|NoArgs {}| typed(logs::services())),
             "logs_count" => {
                 read(arguments).map(|query: Query| typed(json!({"result": logs::count(&query)})))
             }
             "logs_chart" => read(arguments).and_then(|chart: Chart| logs_chart(&chart.service)),
             "tickets_list" => {
-                read(arguments).map(|filter: Filter| typed(self.tickets.list(&filter)))
+                read(arguments).map(|filter: TicketFilter| typed(self.tickets.list(&filter)))
             }
             "tickets_create" => read(arguments)
                 .and_then(|draft: Draft| self.tickets.create(draft))
                 .map(typed),
             "tickets_delete" => read(arguments)
-                .and_then(|Which { id }| self.tickets.delete(id))
+                .and_then(|TicketArgs { id }| self.tickets.delete(id))
                 .map(typed),
             "flaky_report" => read(arguments).and_then(flaky_report),
             "get-time" => {
-                read(arguments).map(|Nothing {}| json!({"content": [text(&logs::newest())]}))
+                read(arguments).map(|NoArgs {}| json!({"content": [text(&logs::newest())]}))
             }
             _ => return None,
         };
-        Some(Told::Now(done.unwrap_or_else(|why| failed(&why))))
+        Some(ToolReply::Now(done.unwrap_or_else(|why| failed(&why))))
     }
 }
 
@@ -122,7 +122,7 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// A typed result, and the same as text for those who read only text.
+/// Returns a structured result, with the same value as text for clients that read only text.
 fn typed(value: Value) -> Value {
     json!({"content": [text(&value.to_string())], "structuredContent": value})
 }
@@ -131,20 +131,20 @@ fn failed(why: &str) -> Value {
     json!({"content": [text(why)], "isError": true})
 }
 
-fn slow_echo(arguments: Map<String, Value>) -> Told<Value> {
+fn slow_echo(arguments: Map<String, Value>) -> ToolReply<Value> {
     const MS_MAX: u64 = 600_000;
     match read(arguments) {
-        Ok(Echo { ms, .. }) if ms > MS_MAX => Told::Now(failed("`ms` is more than 600000")),
-        // A timer would make a millisecond of it.
-        Ok(Echo { ms: 0, value }) => Told::Now(typed(json!({ "value": value }))),
+        Ok(Echo { ms, .. }) if ms > MS_MAX => ToolReply::Now(failed("`ms` is more than 600000")),
+        // A timer would take at least a millisecond.
+        Ok(Echo { ms: 0, value }) => ToolReply::Now(typed(json!({ "value": value }))),
         Ok(Echo { ms, value }) => {
-            Told::After(Duration::from_millis(ms), typed(json!({"value": value})))
+            ToolReply::After(Duration::from_millis(ms), typed(json!({"value": value})))
         }
-        Err(why) => Told::Now(failed(&why)),
+        Err(why) => ToolReply::Now(failed(&why)),
     }
 }
 
-fn flaky_report(report: Report) -> Done {
+fn flaky_report(report: Report) -> ToolOutcome {
     match report.period {
         Period::Day => Ok(json!({"content": [text(&logs::summary())]})),
         Period::Hour => Ok(json!({
@@ -158,8 +158,8 @@ fn flaky_report(report: Report) -> Done {
     }
 }
 
-fn logs_chart(service: &str) -> Done {
-    // One grey pixel: a picture in form, if not in beauty.
+fn logs_chart(service: &str) -> ToolOutcome {
+    // A picture of one grey pixel.
     const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
     let csv = logs::csv(service).ok_or_else(|| format!("there is no service `{service}`"))?;
     Ok(json!({"content": [

@@ -1,59 +1,67 @@
-//! What can ever become of calls of one tool, level by level: an example that the
-//! rules confirm, or a proof that there is none, or neither.
+//! Possible decisions on the calls of a tool, level by level: an example that the rules confirm, a
+//! proof that there is none, or neither.
 
+use airlock_core::level::Level;
 use airlock_core::policy::Policies;
-use airlock_core::policy::ever::{self, Example, LEVELS, Lets, Seed, Seen, Subject, Theory};
-use airlock_core::rules::{Level, Rules};
+use airlock_core::policy_analysis::{
+    self, AllowQuery, Example, ExamplesByLevel, LEVELS, Seed, SolverProblem, ToolSubject,
+};
+use airlock_core::rules::Rules;
 
-use super::{Ground, Prover, Verdict};
+use super::{ProofGround, ProofVerdict, Prover};
 
-/// Calls that are tried before a solver is asked, and where nobody can be.
+/// Number of calls tried before a solver is asked, and number tried if no solver answers.
 const TRIES_FIRST: usize = 24;
 pub(crate) const TRIES_ALL: usize = 400;
 
-/// Whether calls of a tool can come out at a level.
+/// The answer whether a call of a tool can be decided at a level.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct LevelAnswer {
     pub(crate) level: Level,
-    pub(crate) found: Found,
+    pub(crate) found: Reachability,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Found {
-    /// They can: this one does.
+pub(crate) enum Reachability {
+    /// This call is decided at the level.
     Example(Box<Example>),
-    /// They cannot, and that is certain.
-    Never(Ground),
-    /// None was found, and that is all.
+    /// It is certain that no call is decided at the level.
+    Never(ProofGround),
+    /// No example was found, and nothing is proved.
     Nothing { why: String },
 }
 
-/// What is asked about, and what is known to begin with.
+/// The rules and the tool in question, and the calls to try first.
 #[derive(Clone, Copy)]
-pub(crate) struct Case<'a> {
+pub(crate) struct ReachabilityCase<'a> {
     pub(crate) rules: &'a Rules,
-    pub(crate) subject: &'a Subject,
+    pub(crate) subject: &'a ToolSubject,
     pub(crate) seeds: &'a [Seed],
 }
 
 impl Prover {
-    /// `wanted` are levels below deny: that a call is denied needs no proof.
-    pub(crate) async fn can(&mut self, case: Case<'_>, wanted: &[Level]) -> Vec<Answer> {
-        let Case {
+    /// Finds an answer for each wanted level. `wanted` contains only levels below deny, because
+    /// denial needs no proof.
+    pub(crate) async fn can(
+        &mut self,
+        case: ReachabilityCase<'_>,
+        wanted: &[Level],
+    ) -> Vec<LevelAnswer> {
+        let ReachabilityCase {
             rules,
             subject,
             seeds,
         } = case;
         let floor = rules.floor(&subject.tool);
         let open: Vec<Level> = wanted.iter().copied().filter(|it| *it >= floor).collect();
-        let mut seen = ever::explore(rules, subject, &open, seeds, TRIES_FIRST);
+        let mut seen = policy_analysis::explore(rules, subject, &open, seeds, TRIES_FIRST);
         let mut answers = Vec::new();
         let theory = rules.policies().map(|it| theory(&[it], subject));
         for level in wanted {
             let found = if let Some(example) = seen.of(*level) {
-                Found::Example(example.clone().into())
+                Reachability::Example(example.clone().into())
             } else if *level < floor {
-                Found::Never(Ground::Text)
+                Reachability::Never(ProofGround::Text)
             } else {
                 let question = Question {
                     theory: theory.as_ref(),
@@ -63,13 +71,18 @@ impl Prover {
                 self.look(case, question, &mut seen).await
             };
             let level = *level;
-            answers.push(Answer { level, found });
+            answers.push(LevelAnswer { level, found });
         }
         answers
     }
 
-    async fn look(&mut self, case: Case<'_>, question: Question<'_>, seen: &mut Seen) -> Found {
-        let Case {
+    async fn look(
+        &mut self,
+        case: ReachabilityCase<'_>,
+        question: Question<'_>,
+        seen: &mut ExamplesByLevel,
+    ) -> Reachability {
+        let ReachabilityCase {
             rules,
             subject,
             seeds,
@@ -77,70 +90,77 @@ impl Prover {
         let level = question.level;
         let begun = self.begin();
         let why = match question.theory {
-            // Patterns alone: each call has their level.
-            None if level == question.floor => "no call fits the schema".to_owned(),
-            None => return Found::Never(Ground::Text),
+            // There are only patterns, so every call has their level.
+            None if level == question.floor => "no call that fits the schema was found".to_owned(),
+            None => return Reachability::Never(ProofGround::Text),
             Some(Err(why)) => why.clone(),
             Some(Ok(theory)) => match self.between(theory, question.floor, level).await {
-                Verdict::Proved => return Found::Never(self.ground(begun)),
-                Verdict::Open { why } => why,
-                Verdict::Model(model) => {
-                    for example in ever::decide_model(rules, subject, &model) {
+                ProofVerdict::Proved => return Reachability::Never(self.ground(begun)),
+                ProofVerdict::Open { why } => why,
+                ProofVerdict::Model(model) => {
+                    for example in policy_analysis::decide_model(rules, subject, &model) {
                         seen.note(example);
                     }
-                    "the solver thinks that there is one, and no call could be made that \
+                    "the solver reports such a call, but airlock could not build one that \
                      the rules confirm"
                         .to_owned()
                 }
             },
         };
         if seen.of(level).is_none() {
-            let more = ever::explore(rules, subject, &[level], seeds, TRIES_ALL);
+            let more = policy_analysis::explore(rules, subject, &[level], seeds, TRIES_ALL);
             more.of(level)
                 .into_iter()
                 .for_each(|it| seen.note(it.clone()));
         }
         match seen.of(level) {
-            Some(example) => Found::Example(example.clone().into()),
-            None => Found::Nothing { why },
+            Some(example) => Reachability::Example(example.clone().into()),
+            None => Reachability::Nothing { why },
         }
     }
 
-    /// Whether policies let a call through that comes out at this level and no milder one.
-    async fn between(&mut self, theory: &Theory, floor: Level, level: Level) -> Verdict {
+    /// Asks whether policies allow a call that is decided at this level and at no milder one.
+    async fn between(
+        &mut self,
+        theory: &SolverProblem,
+        floor: Level,
+        level: Level,
+    ) -> ProofVerdict {
         if level > floor {
             let milder = LEVELS.iter().rev().find(|it| **it < level);
             return self
                 .ask(theory, lets(level), milder.map(|it| lets(*it)))
                 .await;
         }
-        // Also what would need less approval comes out here, and an error with more approval is
-        // never met by it.
+        // Calls that would need less approval are decided at this level too. They are never
+        // evaluated with more approval, so errors there do not affect them.
         let mut open = None;
         for milder in LEVELS.into_iter().filter(|it| *it <= floor) {
             match self.ask(theory, lets(milder), None).await {
-                Verdict::Proved => {}
-                model @ Verdict::Model(_) => return model,
-                why @ Verdict::Open { .. } => open = Some(why),
+                ProofVerdict::Proved => {}
+                model @ ProofVerdict::Model(_) => return model,
+                why @ ProofVerdict::Open { .. } => open = Some(why),
             }
         }
-        open.unwrap_or(Verdict::Proved)
+        open.unwrap_or(ProofVerdict::Proved)
     }
 }
 
-/// With the approval of this level, and without an error up to there.
-fn lets(level: Level) -> Lets {
+/// Returns the query for calls that are allowed with the approval of this level, without an error
+/// at it or below.
+fn lets(level: Level) -> AllowQuery {
     let approval = (0..).zip(LEVELS).find(|(_, it)| *it == level);
     let approval = approval.map_or(u8::MAX, |(approval, _)| approval);
-    Lets { side: 0, approval }
+    AllowQuery { side: 0, approval }
 }
 
 struct Question<'a> {
-    theory: Option<&'a Result<Theory, String>>,
+    theory: Option<&'a Result<SolverProblem, String>>,
     floor: Level,
     level: Level,
 }
 
-pub(super) fn theory(all: &[&Policies], subject: &Subject) -> Result<Theory, String> {
-    Theory::of(all, subject).unwrap_or_else(|| Err("the policies do not know the tool".into()))
+pub(super) fn theory(all: &[&Policies], subject: &ToolSubject) -> Result<SolverProblem, String> {
+    SolverProblem::new(all, subject)
+        .unwrap_or_else(|| Err("the tool is unknown to the policies".into()))
 }

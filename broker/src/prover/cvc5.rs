@@ -1,5 +1,5 @@
-//! A running cvc5: one question after the other over its input and output, each
-//! answer bounded. Says nothing about what is asked.
+//! A running cvc5 process: one question at a time over its stdin and stdout, with bounded answers.
+//! This module does not interpret the questions.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,32 +13,33 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use crate::process_group::ProcessGroup;
 
-/// For one question, by its own clock.
+/// Maximum time per question, in milliseconds, measured by cvc5 itself.
 const QUESTION_MS_MAX: u32 = 10_000;
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Of what it said instead of an answer.
+/// Maximum length of unexpected output in an error, in characters.
 const SAID_CHARS_MAX: usize = 200;
-const ENDED: &str = "it ended without an answer";
-/// Folders of the path that are looked into.
+const ENDED: &str = "ended without an answer";
+/// Maximum number of folders of the path that are searched.
 const FOLDERS_MAX: usize = 64;
 
 pub(super) struct Cvc5 {
     _group: ProcessGroup,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// What is written of the next question.
+    /// The part of the next question that has been written.
     script: Vec<u8>,
 }
 
-/// The first one that is nobody's project's: a relative folder is whoever's folder this happens
-/// to be started in, and what lies below `here` may have been put there by a tool.
+/// Returns the first cvc5 on the path that cannot belong to a project. Relative folders are
+/// skipped, because they depend on the current folder. Folders below `here` are skipped, because a
+/// tool may have put a program there.
 pub(super) fn on_path(path: &str, here: Option<&Path>) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|it| it.is_absolute());
     let mut all = folders.take(FOLDERS_MAX).map(|it| it.join("cvc5"));
     all.find(|it| it.is_file() && !is_from(here, it))
 }
 
-/// What cannot be looked up is taken to be.
+/// Whether the program is below `here`. Returns `true` if a path cannot be resolved.
 fn is_from(here: Option<&Path>, program: &Path) -> bool {
     let here = here.and_then(|it| it.canonicalize().ok());
     match (here, program.canonicalize()) {
@@ -47,18 +48,18 @@ fn is_from(here: Option<&Path>, program: &Path) -> bool {
     }
 }
 
-/// An error as a person is told it.
-pub(super) fn told(error: &SolverError) -> String {
+/// Formats an error for a person.
+pub(super) fn describe(error: &SolverError) -> String {
     match error {
         SolverError::Io(error) if error.kind() == ErrorKind::BrokenPipe => ENDED.to_owned(),
-        SolverError::Io(error) => format!("it cannot be spoken to: {error}"),
+        SolverError::Io(error) => format!("reading or writing failed: {error}"),
         error => error.to_string(),
     }
 }
 
 impl Cvc5 {
     pub(super) async fn start(program: &Path) -> Result<Self, String> {
-        let unstartable = |error: std::io::Error| format!("it cannot be started: {error}");
+        let unstartable = |error: std::io::Error| format!("cannot be started: {error}");
         let mut command = Command::new(program);
         command
             .args(["--lang", "smt", "--incremental", "--strings-exp"])
@@ -71,7 +72,7 @@ impl Cvc5 {
         let mut group = ProcessGroup::spawn(&mut command).map_err(unstartable)?;
         let (input, output) = (group.child.stdin.take(), group.child.stdout.take());
         let (Some(input), Some(output)) = (input, output) else {
-            return Err("it has no input and output".into());
+            return Err("has no stdin or no stdout".into());
         };
         let mut solver = Self {
             _group: group,
@@ -79,11 +80,11 @@ impl Cvc5 {
             output: BufReader::new(output),
             script: Vec::new(),
         };
-        solver.is_sane().await.map_err(|error| told(&error))?;
+        solver.is_sane().await.map_err(|error| describe(&error))?;
         Ok(solver)
     }
 
-    /// Two questions whose answers everybody knows.
+    /// Checks the solver with two questions whose answers are known.
     async fn is_sane(&mut self) -> Result<(), SolverError> {
         for (question, expected) in [
             ("(assert (str.prefixof \"a\" \"ab\"))", Decision::Sat),
@@ -93,7 +94,7 @@ impl Cvc5 {
             self.script.extend_from_slice(text.as_bytes());
             let found = self.check_sat().await?;
             if found != expected {
-                let why = format!("it printed {found:?}; expected {expected:?}");
+                let why = format!("printed {found:?}; expected {expected:?}");
                 return Err(SolverError::Solver(why));
             }
         }
@@ -117,10 +118,10 @@ impl Cvc5 {
         }
         if line.last() != Some(&b'\n') {
             return Err(SolverError::Solver(
-                "its output is too long, or it exited".into(),
+                "output is too long or incomplete".into(),
             ));
         }
-        String::from_utf8(line).map_err(|_| odd("what is not a text"))
+        String::from_utf8(line).map_err(|_| odd("output that is not UTF-8"))
     }
 }
 
@@ -165,7 +166,7 @@ impl Solver for Cvc5 {
             let line = self.line().await?;
             model.push_str(&line);
             if model.len() as u64 > ANSWER_BYTES_MAX {
-                return Err(SolverError::Solver("its output is too long".into()));
+                return Err(SolverError::Solver("output is too long".into()));
             }
             if line.trim_end() == ")" {
                 return Ok(DecisionWithModel::Sat { model });

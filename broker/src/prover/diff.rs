@@ -1,38 +1,41 @@
-//! What new rules let through that old ones did not, and the other way round, for
-//! one tool: an example that both confirm, or a proof that there is none.
+//! Differences between old and new rules for one tool, in both directions: an example that both
+//! sets of rules confirm, or a proof that there is none.
 
-use airlock_core::policy::ever::{self, Apart, Compared, LEVELS, Lets, Seed, Subject, Theory};
-use airlock_core::rules::{Level, Rules};
+use airlock_core::level::Level;
+use airlock_core::policy_analysis::{
+    self, AllowQuery, DecisionChange, LEVELS, RuleComparison, Seed, SolverProblem, ToolSubject,
+};
+use airlock_core::rules::Rules;
 
 use super::can::{TRIES_ALL, theory};
-use super::{Ground, Prover, Verdict};
+use super::{ProofGround, ProofVerdict, Prover};
 
 const TRIES_FIRST: usize = 48;
 /// The sides of a theory.
 const OLD: usize = 0;
 const NEW: usize = 1;
 
-/// Whether there are calls that are decided apart in one direction.
+/// The answer whether a call is decided differently in one direction.
 #[derive(Debug, Clone)]
-pub(crate) enum Parted {
-    /// This one is: as the old rules decide it, as the new ones do.
-    Example(Box<Apart>),
-    /// There are none, and that is certain.
-    Never(Ground),
-    /// None was found, and that is all.
+pub(crate) enum DiffOutcome {
+    /// A call that is decided differently, with the decisions of the old and the new rules.
+    Example(Box<DecisionChange>),
+    /// It is certain that no call is decided differently.
+    Never(ProofGround),
+    /// No call was found that is decided differently, and nothing is proved.
     Nothing { why: String },
 }
 
-/// What becomes of the calls of one tool.
+/// The changes for the calls of one tool.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
-    pub(crate) widened: Parted,
-    pub(crate) narrowed: Parted,
+pub(crate) struct RuleChange {
+    pub(crate) widened: DiffOutcome,
+    pub(crate) narrowed: DiffOutcome,
 }
 
-/// Two sets of rules that are held against the same tools.
+/// Two sets of rules that are compared for the same tools.
 #[derive(Clone, Copy)]
-pub(crate) struct Pair<'a> {
+pub(crate) struct RulePair<'a> {
     pub(crate) old: &'a Rules,
     pub(crate) new: &'a Rules,
 }
@@ -40,25 +43,26 @@ pub(crate) struct Pair<'a> {
 impl Prover {
     pub(crate) async fn diff(
         &mut self,
-        pair: Pair<'_>,
-        subject: &Subject,
+        pair: RulePair<'_>,
+        subject: &ToolSubject,
         seeds: &[Seed],
-    ) -> Change {
+    ) -> RuleChange {
         let policies: Vec<_> = [pair.old, pair.new]
             .into_iter()
             .filter_map(Rules::policies)
             .collect();
         let theory = theory(&policies, subject);
         let floors = [pair.old, pair.new].map(|it| it.floor(&subject.tool));
-        let is_same = theory.as_ref().is_ok_and(Theory::is_same) && floors[OLD] == floors[NEW];
+        let is_same =
+            theory.as_ref().is_ok_and(SolverProblem::is_same) && floors[OLD] == floors[NEW];
         if is_same || floors == [Level::Deny; 2] {
-            return Change {
-                widened: Parted::Never(Ground::Text),
-                narrowed: Parted::Never(Ground::Text),
+            return RuleChange {
+                widened: DiffOutcome::Never(ProofGround::Text),
+                narrowed: DiffOutcome::Never(ProofGround::Text),
             };
         }
-        let mut found = ever::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
-        let asked = Asked {
+        let mut found = policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
+        let asked = DiffQuery {
             pair,
             subject,
             theory: &theory,
@@ -67,26 +71,26 @@ impl Prover {
         let wider = self.one_way(&asked, NEW, &mut found).await;
         let narrower = self.one_way(&asked, OLD, &mut found).await;
         if is_open(&wider, found.widened.as_ref()) || is_open(&narrower, found.narrowed.as_ref()) {
-            let more = ever::compare(pair.old, pair.new, subject, seeds, TRIES_ALL);
+            let more = policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_ALL);
             found = found.or(more);
         }
-        Change {
+        RuleChange {
             widened: parted(found.widened, wider),
             narrowed: parted(found.narrowed, narrower),
         }
     }
 
-    /// Whether the rules of side `more` let no call through that the others do not; an error
-    /// says why that is not known.
+    /// Proves that the rules of side `more` allow no call that the other side does not. The error
+    /// is the reason why this is not known.
     async fn one_way(
         &mut self,
-        asked: &Asked<'_>,
+        asked: &DiffQuery<'_>,
         more: usize,
-        found: &mut Compared,
-    ) -> Result<Ground, String> {
+        found: &mut RuleComparison,
+    ) -> Result<ProofGround, String> {
         let begun = self.begin();
         let less = NEW - more;
-        let is_found = |found: &Compared| match more {
+        let is_found = |found: &RuleComparison| match more {
             NEW => found.widened.is_some(),
             _ => found.narrowed.is_some(),
         };
@@ -97,16 +101,16 @@ impl Prover {
         let mut open = None;
         for (what, enough) in asked.questions(more) {
             match self.any(theory, what, &enough).await {
-                Verdict::Proved => {}
-                Verdict::Open { why } => open = Some(why),
-                Verdict::Model(model) => {
-                    let Pair { old, new } = asked.pair;
-                    let made = ever::compare_model(old, new, asked.subject, &model);
+                ProofVerdict::Proved => {}
+                ProofVerdict::Open { why } => open = Some(why),
+                ProofVerdict::Model(model) => {
+                    let RulePair { old, new } = asked.pair;
+                    let made = policy_analysis::compare_model(old, new, asked.subject, &model);
                     *found = std::mem::take(found).or(made);
                     if is_found(found) {
                         return Err(String::new());
                     }
-                    let why = "the solver thinks that there is one, and no call could be made \
+                    let why = "the solver reports such a call, but airlock could not build one \
                                that the rules confirm";
                     open = Some(why.to_owned());
                 }
@@ -114,10 +118,11 @@ impl Prover {
         }
         match (open, theory.may_err(less)) {
             (Some(why), _) => Err(why),
-            // What is denied by an error there is allowed as far as a solver knows.
+            // The other side may deny a call because of an error that the solver does not model.
+            // The solver then considers that call allowed.
             (None, Some(rule)) => Err(format!(
-                "the rule `{rule}` multiplies two values of a call, and denies when that is too \
-                 large: no solver is told when"
+                "the rule `{rule}` multiplies two values of a call, and denies if the product \
+                 is too large; the solver cannot check this"
             )),
             (None, None) => Ok(self.ground(begun)),
         }
@@ -125,31 +130,36 @@ impl Prover {
 }
 
 impl Prover {
-    /// Whether one of `enough` lets through whatever `what` does. Where nothing would be enough,
-    /// it may let nothing through.
-    async fn any(&mut self, theory: &Theory, what: Lets, enough: &[Lets]) -> Verdict {
+    /// Asks whether one of `enough` allows everything that `what` allows. If `enough` is empty,
+    /// `what` must allow nothing.
+    async fn any(
+        &mut self,
+        theory: &SolverProblem,
+        what: AllowQuery,
+        enough: &[AllowQuery],
+    ) -> ProofVerdict {
         let Some((first, others)) = enough.split_first() else {
             return self.ask(theory, what, None).await;
         };
         let verdict = self.ask(theory, what, Some(*first)).await;
         for other in others {
-            if verdict == Verdict::Proved {
+            if verdict == ProofVerdict::Proved {
                 break;
             }
-            if self.ask(theory, what, Some(*other)).await == Verdict::Proved {
-                return Verdict::Proved;
+            if self.ask(theory, what, Some(*other)).await == ProofVerdict::Proved {
+                return ProofVerdict::Proved;
             }
         }
         verdict
     }
 }
 
-impl Asked<'_> {
-    /// What the rules of side `more` let through with each approval, and what those of the other
-    /// side may let it through with so that it comes out no stricter there. Errors with more
-    /// approval than a call needs are never met by it, so what needs little is asked about also
-    /// where patterns ask for more.
-    fn questions(&self, more: usize) -> Vec<(Lets, Vec<Lets>)> {
+impl DiffQuery<'_> {
+    /// Returns the questions: what the rules of side `more` allow with each approval, and the
+    /// queries of the other side that would be at most as strict. A call is never evaluated with
+    /// more approval than it needs, so errors there do not affect it. Queries with little approval
+    /// are therefore included even if patterns require more.
+    fn questions(&self, more: usize) -> Vec<(AllowQuery, Vec<AllowQuery>)> {
         let less = NEW - more;
         let [floor, other] = [more, less].map(|side| self.floors.get(side).copied());
         let (Some(floor), Some(other)) = (floor, other) else {
@@ -160,11 +170,11 @@ impl Asked<'_> {
             let out = level.max(floor);
             let enough = levels()
                 .filter(|(it, level)| *it >= approval && *level <= out && out >= other)
-                .map(|(approval, _)| Lets {
+                .map(|(approval, _)| AllowQuery {
                     side: less,
                     approval,
                 });
-            let what = Lets {
+            let what = AllowQuery {
                 side: more,
                 approval,
             };
@@ -174,22 +184,22 @@ impl Asked<'_> {
     }
 }
 
-struct Asked<'a> {
-    pair: Pair<'a>,
-    subject: &'a Subject,
-    theory: &'a Result<Theory, String>,
-    /// The mildest level on each side, whatever policies say.
+struct DiffQuery<'a> {
+    pair: RulePair<'a>,
+    subject: &'a ToolSubject,
+    theory: &'a Result<SolverProblem, String>,
+    /// The mildest possible level on each side, independent of policies.
     floors: [Level; 2],
 }
 
-fn is_open(proof: &Result<Ground, String>, example: Option<&Apart>) -> bool {
+fn is_open(proof: &Result<ProofGround, String>, example: Option<&DecisionChange>) -> bool {
     proof.is_err() && example.is_none()
 }
 
-fn parted(example: Option<Apart>, proof: Result<Ground, String>) -> Parted {
+fn parted(example: Option<DecisionChange>, proof: Result<ProofGround, String>) -> DiffOutcome {
     match (example, proof) {
-        (Some(apart), _) => Parted::Example(apart.into()),
-        (None, Ok(ground)) => Parted::Never(ground),
-        (None, Err(why)) => Parted::Nothing { why },
+        (Some(apart), _) => DiffOutcome::Example(apart.into()),
+        (None, Ok(ground)) => DiffOutcome::Never(ground),
+        (None, Err(why)) => DiffOutcome::Nothing { why },
     }
 }

@@ -1,81 +1,85 @@
-//! Which rules do nothing: of each rule a call that it decides, or a proof that
-//! there is none, or neither. Found by trying first, since most rules do
-//! something; a solver is asked about the rest.
+//! Finds rules without effect. For each rule, the result is a call that it decides, a proof that
+//! there is none, or neither. Calls are tried first, because most rules have an effect; a solver is
+//! asked about the rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use airlock_core::policy::ever::{
-    Among, Lets, Sayings, Seed, Subject, Without, model_without, tried_without,
+use airlock_core::policy::{Policies, Rule};
+use airlock_core::policy_analysis::{
+    AllowQuery, Idle, IdleReason, LabelAssumption, RuleAblation, RuleQueries, Seed, ToolSubject,
+    model_without, tried_without,
 };
-use airlock_core::policy::{How, Idle, Policies, Rule};
 
-use super::{Ground, Prover, Verdict};
+use super::{ProofGround, ProofVerdict, Prover};
 
-/// Calls of each tool that are tried before anybody is asked.
+/// Number of calls tried per tool before a solver is asked.
 const TRIES: usize = 48;
-/// Rules that are looked at one by one for the one that does the same.
+/// Maximum number of other rules checked one by one for having the same effect.
 const OTHERS_MAX: usize = 8;
 const APPROVALS: std::ops::RangeInclusive<u8> = 0..=2;
 
-/// What is looked at.
+/// The input of a review.
 #[derive(Clone, Copy)]
 pub(crate) struct Review<'a> {
     pub(crate) policies: &'a Policies,
-    pub(crate) subjects: &'a [Subject],
-    /// Tools that need no permit: what forbids can be all that there is.
-    pub(crate) own: &'a [Subject],
+    pub(crate) subjects: &'a [ToolSubject],
+    /// Tools that need no permit, so a forbid can have an effect without any permit.
+    pub(crate) own: &'a [ToolSubject],
     pub(crate) seeds: &'a [Seed],
-    /// Rules that are found already to do nothing.
+    /// Rules that are already known to have no effect.
     pub(crate) known: &'a BTreeSet<Arc<str>>,
     pub(crate) until: Instant,
 }
 
-/// What was found.
+/// The result of a review.
 #[derive(Debug, Default)]
-pub(crate) struct Reviewed {
-    /// Rules that can go, whatever the configuration says of the tools.
-    pub(crate) idle: Vec<(Idle, Ground)>,
-    /// Rules that do nothing here and may do something elsewhere.
-    pub(crate) waiting: Vec<(Arc<str>, Waits, Ground)>,
-    /// Rules of which nothing is proved, and why.
+pub(crate) struct ReviewReport {
+    /// Rules that can be removed, whatever the configuration says about the tools.
+    pub(crate) idle: Vec<(Idle, ProofGround)>,
+    /// Rules that have no effect here but may have one in another configuration.
+    pub(crate) waiting: Vec<(Arc<str>, WaitReason, ProofGround)>,
+    /// Rules about which nothing is proved, with the reason.
     pub(crate) open: Vec<(Arc<str>, String)>,
 }
 
-/// What a rule that does nothing here waits for.
+/// The reason why a rule without effect here may have one elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waits {
-    /// It forbids only what nothing permits.
+pub(crate) enum WaitReason {
+    /// It forbids only calls that no rule permits.
     ForPermits,
-    /// No call meets it, as the configuration has the tools.
+    /// No call matches it with the configured tools.
     ToBeMet,
-    /// Other rules do what it does, as the configuration has the tools.
-    ForSayings,
+    /// Other rules have the same effect with the configured tools.
+    ForLabels,
 }
 
-/// What became of one rule.
-enum Told {
+/// The result for one rule.
+enum RuleVerdict {
     Counts,
     Idle(Idle),
-    Waits(Waits),
+    Waits(WaitReason),
 }
 
 impl Prover {
-    /// Of rules that do the same, the later one is told, as if it were gone for the earlier one:
-    /// so each fix is right by itself, and all of them are together.
-    pub(crate) async fn review(&mut self, review: Review<'_>) -> Reviewed {
-        let mut found = Reviewed::default();
+    /// Reviews all rules. Of several rules with the same effect, the later one is reported; the
+    /// earlier ones are then judged as if it were removed. Each removal is therefore correct by
+    /// itself, and so are all together.
+    pub(crate) async fn review(&mut self, review: Review<'_>) -> ReviewReport {
+        let mut found = ReviewReport::default();
         let mut gone = review.known.clone();
         let all = review.policies.rules().iter().rev();
         for rule in all.filter(|rule| !review.known.contains(&rule.id)) {
             let id = Arc::clone(&rule.id);
             let begun = self.begin();
             match self.of_rule(review, rule, &gone).await {
-                Ok(Told::Counts) => {}
-                Ok(Told::Waits(waits)) => found.waiting.push((id, waits, self.ground(begun))),
+                Ok(RuleVerdict::Counts) => {}
+                Ok(RuleVerdict::Waits(waits)) => {
+                    found.waiting.push((id, waits, self.ground(begun)))
+                }
                 Err(why) => found.open.push((id, why)),
-                Ok(Told::Idle(idle)) => {
+                Ok(RuleVerdict::Idle(idle)) => {
                     gone.insert(id);
                     found.idle.push((idle, self.ground(begun)));
                 }
@@ -92,45 +96,47 @@ impl Prover {
         review: Review<'_>,
         rule: &Rule,
         gone: &BTreeSet<Arc<str>>,
-    ) -> Result<Told, String> {
-        let Some(mut asked) = Asked::of(review, rule)? else {
-            return Ok(Told::Counts);
+    ) -> Result<RuleVerdict, String> {
+        let Some(mut asked) = RuleQuery::new(review, rule)? else {
+            return Ok(RuleVerdict::Counts);
         };
         if asked.tools.is_empty() {
-            return Ok(Told::Counts);
+            return Ok(RuleVerdict::Counts);
         }
         let none = BTreeSet::new();
-        let free = asked.theories(&none, Sayings::Any)?;
-        let sayings = match self.all_idle(&asked, &free).await? {
-            true => Sayings::Any,
-            false if self.is_idle_here(&asked).await? => Sayings::Configured,
-            false => return Ok(Told::Counts),
+        let free = asked.theories(&none, LabelAssumption::Any)?;
+        let label_assumption = match self.all_idle(&asked, &free).await? {
+            true => LabelAssumption::Any,
+            false if self.is_idle_here(&asked).await? => LabelAssumption::Configured,
+            false => return Ok(RuleVerdict::Counts),
         };
-        // Beside those that are found to do nothing already: two could each need the other.
-        let left = asked.theories(gone, sayings)?;
+        // Rules already found to have no effect do not count here: two rules could make each other
+        // redundant.
+        let left = asked.theories(gone, label_assumption)?;
         if !gone.is_empty() && !self.all_idle(&asked, &left).await? {
-            return Ok(Told::Counts);
+            return Ok(RuleVerdict::Counts);
         }
         if !self.is_covered_within(&asked).await? {
-            return Ok(Told::Counts);
+            return Ok(RuleVerdict::Counts);
         }
         asked.gone = gone;
-        self.told(&asked, &left, sayings).await
+        self.told(&asked, &left, label_assumption).await
     }
 
-    /// As the configuration has the tools; a call that shows otherwise is decided by the rules.
-    async fn is_idle_here(&mut self, asked: &Asked<'_>) -> Result<bool, String> {
+    /// Checks the rule with the configured tools. If the solver finds a call, the rules decide that
+    /// call.
+    async fn is_idle_here(&mut self, asked: &RuleQuery<'_>) -> Result<bool, String> {
         for tool in &asked.tools {
             asked.in_time()?;
             match self.idle(asked.rule, &tool.among).await {
-                Verdict::Proved => {}
-                Verdict::Open { why } => return Err(why),
-                Verdict::Model(model) => {
+                ProofVerdict::Proved => {}
+                ProofVerdict::Open { why } => return Err(why),
+                ProofVerdict::Model(model) => {
                     if model_without(&tool.without, tool.subject, &model).differs {
                         return Ok(false);
                     }
-                    let why = "the solver thinks that it decides something, and no call could \
-                               be made that the rules confirm";
+                    let why = "the solver reports a call that the rule decides, but airlock could \
+                               not build one that the rules confirm";
                     return Err(why.to_owned());
                 }
             }
@@ -138,24 +144,30 @@ impl Prover {
         Ok(true)
     }
 
-    async fn all_idle(&mut self, asked: &Asked<'_>, all: &[Among]) -> Result<bool, String> {
+    async fn all_idle(
+        &mut self,
+        asked: &RuleQuery<'_>,
+        all: &[RuleQueries],
+    ) -> Result<bool, String> {
         for among in all {
             asked.in_time()?;
             match self.idle(asked.rule, among).await {
-                Verdict::Proved => {}
-                Verdict::Open { why } => return Err(why),
-                Verdict::Model(_) => return Ok(false),
+                ProofVerdict::Proved => {}
+                ProofVerdict::Open { why } => return Err(why),
+                ProofVerdict::Model(_) => return Ok(false),
             }
         }
         Ok(true)
     }
 
-    /// Whether no call comes out otherwise, and nobody is asked otherwise, without a rule.
-    async fn idle(&mut self, rule: &Rule, among: &Among) -> Verdict {
+    /// Asks whether all calls are decided the same without the rule, and whether the same approvals
+    /// are asked for.
+    async fn idle(&mut self, rule: &Rule, among: &RuleQueries) -> ProofVerdict {
         let mut pairs = Vec::new();
         for approval in APPROVALS {
-            let [all, less] = [Among::ALL, Among::LESS].map(|side| Lets { side, approval });
-            // A rule that errs takes, whatever it is.
+            let [all, less] =
+                [RuleQueries::ALL, RuleQueries::LESS].map(|side| AllowQuery { side, approval });
+            // A rule that fails with an error denies, even if it is a permit.
             if !rule.forbids {
                 pairs.push((all, Some(less)));
             }
@@ -164,16 +176,16 @@ impl Prover {
             }
         }
         if rule.asks {
-            for (approval, side) in (1..).zip(Among::ASKED) {
-                let before = Lets {
-                    side: Among::ALL,
+            for (approval, side) in (1..).zip(RuleQueries::ASKED) {
+                let before = AllowQuery {
+                    side: RuleQueries::ALL,
                     approval: approval - 1,
                 };
                 pairs.push(match rule.forbids {
-                    true => (Lets { side, approval }, None),
+                    true => (AllowQuery { side, approval }, None),
                     false => (
-                        Lets {
-                            side: Among::ALONE,
+                        AllowQuery {
+                            side: RuleQueries::ALONE,
                             approval,
                         },
                         Some(before),
@@ -183,56 +195,60 @@ impl Prover {
         }
         for (what, but) in pairs {
             match self.ask(&among.theory, what, but).await {
-                Verdict::Proved => {}
+                ProofVerdict::Proved => {}
                 other => return other,
             }
         }
-        Verdict::Proved
+        ProofVerdict::Proved
     }
 
-    /// airlock's own tools need no permit, so there a forbid does nothing only if others forbid
-    /// the same.
-    async fn is_covered_within(&mut self, asked: &Asked<'_>) -> Result<bool, String> {
+    /// Checks the forbids for airlock's own tools. These need no permit, so a forbid has no effect
+    /// there only if other rules forbid the same calls.
+    async fn is_covered_within(&mut self, asked: &RuleQuery<'_>) -> Result<bool, String> {
         if !asked.rule.forbids {
             return Ok(true);
         }
         for subject in asked.review.own {
-            let Some(among) = asked.among(subject, &BTreeSet::new(), &[], Sayings::Configured)
+            let Some(among) =
+                asked.among(subject, &BTreeSet::new(), &[], LabelAssumption::Configured)
             else {
                 continue;
             };
-            if !self.is_never(asked, &[among?], Among::ALONE).await? {
+            if !self.is_never(asked, &[among?], RuleQueries::ALONE).await? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Whether a side lets nothing through.
+    /// Whether a side allows nothing.
     async fn is_never(
         &mut self,
-        asked: &Asked<'_>,
-        all: &[Among],
+        asked: &RuleQuery<'_>,
+        all: &[RuleQueries],
         side: usize,
     ) -> Result<bool, String> {
         self.is_within(asked, all, (side, None)).await
     }
 
-    /// Whether one side lets nothing through that another does not.
+    /// Whether one side allows only what another side allows.
     async fn is_within(
         &mut self,
-        asked: &Asked<'_>,
-        all: &[Among],
+        asked: &RuleQuery<'_>,
+        all: &[RuleQueries],
         (side, other): (usize, Option<usize>),
     ) -> Result<bool, String> {
         for among in all {
             for approval in APPROVALS {
                 asked.in_time()?;
-                let but = other.map(|side| Lets { side, approval });
-                match self.ask(&among.theory, Lets { side, approval }, but).await {
-                    Verdict::Proved => {}
-                    Verdict::Open { why } => return Err(why),
-                    Verdict::Model(_) => return Ok(false),
+                let but = other.map(|side| AllowQuery { side, approval });
+                match self
+                    .ask(&among.theory, AllowQuery { side, approval }, but)
+                    .await
+                {
+                    ProofVerdict::Proved => {}
+                    ProofVerdict::Open { why } => return Err(why),
+                    ProofVerdict::Model(_) => return Ok(false),
                 }
             }
         }
@@ -241,34 +257,36 @@ impl Prover {
 
     async fn told(
         &mut self,
-        asked: &Asked<'_>,
-        all: &[Among],
-        sayings: Sayings,
-    ) -> Result<Told, String> {
+        asked: &RuleQuery<'_>,
+        all: &[RuleQueries],
+        label_assumption: LabelAssumption,
+    ) -> Result<RuleVerdict, String> {
         let rule = asked.rule;
         let errs = all.iter().any(|it| it.errs);
-        // What counts without an error meets the condition.
-        let is_dead = (errs || !asked.counts) && self.is_never(asked, all, Among::HOLDS).await?;
-        if sayings == Sayings::Configured {
-            return Ok(Told::Waits(match is_dead {
-                true => Waits::ToBeMet,
-                false => Waits::ForSayings,
+        // If a rule counted without an error, a call matches its condition.
+        let is_dead =
+            (errs || !asked.counts) && self.is_never(asked, all, RuleQueries::HOLDS).await?;
+        if label_assumption == LabelAssumption::Configured {
+            return Ok(RuleVerdict::Waits(match is_dead {
+                true => WaitReason::ToBeMet,
+                false => WaitReason::ForLabels,
             }));
         }
-        // A permit that errs gives nothing; a forbid that errs takes what nobody else may take.
+        // A permit with an error permits nothing. A forbid with an error denies, perhaps where no
+        // other rule does.
         let is_alone = match is_dead && (!errs || !rule.forbids) {
             true => false,
-            false => !self.is_never(asked, all, Among::ALONE).await?,
+            false => !self.is_never(asked, all, RuleQueries::ALONE).await?,
         };
         let how = match (is_dead, rule.forbids, is_alone) {
-            (_, true, true) => return Ok(Told::Waits(Waits::ForPermits)),
-            (true, ..) => How::Dead { errs },
-            (_, false, false) => How::Overruled,
-            _ => How::Shadowed {
+            (_, true, true) => return Ok(RuleVerdict::Waits(WaitReason::ForPermits)),
+            (true, ..) => IdleReason::Dead { errs },
+            (_, false, false) => IdleReason::Overruled,
+            _ => IdleReason::Shadowed {
                 by: self.shadow(asked).await?,
             },
         };
-        Ok(Told::Idle(Idle {
+        Ok(RuleVerdict::Idle(Idle {
             rule: Arc::clone(&rule.id),
             how,
             tools: asked.about,
@@ -276,10 +294,11 @@ impl Prover {
         }))
     }
 
-    /// The one rule that does the same, where it is soon found.
-    async fn shadow(&mut self, asked: &Asked<'_>) -> Result<Option<Arc<str>>, String> {
+    /// Returns a rule that has the same effect, if one is found quickly.
+    async fn shadow(&mut self, asked: &RuleQuery<'_>) -> Result<Option<Arc<str>>, String> {
         let is_other = |it: &&Rule| {
-            let covers = |tool: &Tool<'_>| asked.review.policies.is_about(it, &tool.subject.tool);
+            let covers =
+                |tool: &ReviewedTool<'_>| asked.review.policies.is_about(it, &tool.subject.tool);
             it.id != asked.rule.id
                 && it.forbids == asked.rule.forbids
                 && !asked.gone.contains(&it.id)
@@ -288,12 +307,12 @@ impl Prover {
         let others = asked.review.policies.rules().iter().filter(is_other);
         let others: Vec<&Rule> = others.take(OTHERS_MAX).collect();
         let own = match asked.rule.forbids {
-            true => Among::MET,
-            false => Among::ALONE,
+            true => RuleQueries::MET,
+            false => RuleQueries::ALONE,
         };
-        let all = asked.of_all(asked.gone, &others, Sayings::Any)?;
+        let all = asked.of_all(asked.gone, &others, LabelAssumption::Any)?;
         for (at, other) in others.iter().enumerate() {
-            let sides = (own, Some(Among::OTHERS + at));
+            let sides = (own, Some(RuleQueries::OTHERS + at));
             if self.is_within(asked, &all, sides).await? {
                 return Ok(Some(Arc::clone(&other.id)));
             }
@@ -302,28 +321,28 @@ impl Prover {
     }
 }
 
-/// A rule that no tried call shows to do anything.
-struct Asked<'a> {
+/// A rule for which no tried call shows an effect.
+struct RuleQuery<'a> {
     review: Review<'a>,
     rule: &'a Rule,
-    /// One of each kind: of the others exactly the same is asked.
-    tools: Vec<Tool<'a>>,
-    /// How many tools it is about.
+    /// One tool of each kind: for the others, the question would be exactly the same.
+    tools: Vec<ReviewedTool<'a>>,
+    /// Number of tools that the rule applies to.
     about: usize,
     counts: bool,
     gone: &'a BTreeSet<Arc<str>>,
 }
 
-struct Tool<'a> {
-    subject: &'a Subject,
-    among: Among,
-    without: Without<'a>,
+struct ReviewedTool<'a> {
+    subject: &'a ToolSubject,
+    among: RuleQueries,
+    without: RuleAblation<'a>,
 }
 
-impl<'a> Asked<'a> {
-    /// None for a rule that decides a call which was tried.
-    fn of(review: Review<'a>, rule: &'a Rule) -> Result<Option<Self>, String> {
-        let is_about = |it: &&Subject| review.policies.is_about(rule, &it.tool);
+impl<'a> RuleQuery<'a> {
+    /// Returns `None` for a rule that decides one of the tried calls.
+    fn new(review: Review<'a>, rule: &'a Rule) -> Result<Option<Self>, String> {
+        let is_about = |it: &&ToolSubject| review.policies.is_about(rule, &it.tool);
         let mut asked = Self {
             review,
             rule,
@@ -337,7 +356,7 @@ impl<'a> Asked<'a> {
         for subject in review.subjects.iter().filter(is_about) {
             asked.in_time()?;
             let none = BTreeSet::new();
-            let among = match asked.among(subject, &none, &[], Sayings::Configured) {
+            let among = match asked.among(subject, &none, &[], LabelAssumption::Configured) {
                 Some(Ok(among)) => Some(among),
                 Some(Err(why)) => {
                     unwritten = Some(why);
@@ -352,13 +371,13 @@ impl<'a> Asked<'a> {
                 continue;
             }
             let without = review.policies.without(rule, &subject.tool);
-            let without = without.ok_or("the rules cannot be put together")?;
+            let without = without.ok_or("Cedar cannot combine the rules")?;
             let tried = tried_without(&without, subject, review.seeds, TRIES);
             if tried.differs {
                 return Ok(None);
             }
             asked.counts |= tried.counts;
-            asked.tools.extend(among.map(|among| Tool {
+            asked.tools.extend(among.map(|among| ReviewedTool {
                 subject,
                 among,
                 without,
@@ -372,29 +391,33 @@ impl<'a> Asked<'a> {
 
     fn among(
         &self,
-        subject: &Subject,
+        subject: &ToolSubject,
         gone: &BTreeSet<Arc<str>>,
         others: &[&Rule],
-        sayings: Sayings,
-    ) -> Option<Result<Among, String>> {
+        label_assumption: LabelAssumption,
+    ) -> Option<Result<RuleQueries, String>> {
         let about = (self.review.policies, subject);
-        Among::of(about, self.rule, gone, (others, sayings))
+        RuleQueries::new(about, self.rule, gone, (others, label_assumption))
     }
 
-    fn theories(&self, gone: &BTreeSet<Arc<str>>, sayings: Sayings) -> Result<Vec<Among>, String> {
-        self.of_all(gone, &[], sayings)
+    fn theories(
+        &self,
+        gone: &BTreeSet<Arc<str>>,
+        label_assumption: LabelAssumption,
+    ) -> Result<Vec<RuleQueries>, String> {
+        self.of_all(gone, &[], label_assumption)
     }
 
-    /// One of each kind.
+    /// Returns one query set of each kind.
     fn of_all(
         &self,
         gone: &BTreeSet<Arc<str>>,
         others: &[&Rule],
-        sayings: Sayings,
-    ) -> Result<Vec<Among>, String> {
+        label_assumption: LabelAssumption,
+    ) -> Result<Vec<RuleQueries>, String> {
         let mut keys = BTreeSet::new();
-        let of = |tool: &Tool<'_>| self.among(tool.subject, gone, others, sayings);
-        let all: Result<Vec<Among>, String> = self.tools.iter().filter_map(of).collect();
+        let of = |tool: &ReviewedTool<'_>| self.among(tool.subject, gone, others, label_assumption);
+        let all: Result<Vec<RuleQueries>, String> = self.tools.iter().filter_map(of).collect();
         let mut all = all?;
         all.retain(|among| keys.insert(among.theory.key()));
         Ok(all)
@@ -403,7 +426,7 @@ impl<'a> Asked<'a> {
     fn in_time(&self) -> Result<(), String> {
         match Instant::now() < self.review.until {
             true => Ok(()),
-            false => Err("the time for proofs is over".into()),
+            false => Err("the time limit for proofs was reached".into()),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Proofs held against the engine: ten thousand calls for each set of rules, and
-//! programs that are no solver.
+//! Compares proofs with the policy engine on ten thousand calls per rule set, and tests programs
+//! that are not solvers.
 
-// What installs cvc5 for the tests of commands installs it here, where it is needed first.
+// Installs cvc5 with the same code that the tests of commands use.
 #[path = "../../../tests/src/apt.rs"]
 mod apt;
 mod idle;
 mod real;
 #[expect(
     unreachable_pub,
-    reason = "the tests of commands have it from another crate"
+    reason = "the tests of commands use this module from another crate"
 )]
 #[path = "../../../tests/src/solver.rs"]
 mod solver;
@@ -16,27 +16,28 @@ mod solver;
 use std::sync::LazyLock;
 
 use airlock_core::catalog::Effects;
-use airlock_core::facts::Writes;
-use airlock_core::flow::{Field, Labelling};
 use airlock_core::id::ToolId;
-use airlock_core::policy::ever::{self, Example, Subject, Surroundings};
+use airlock_core::labels::{Field, Labelling, Writes};
+use airlock_core::level::Level;
 use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
-use airlock_core::rules::{Level, Pattern, Rule, Rules};
+use airlock_core::policy_analysis::{self, Example, FlowSettings, ToolSubject};
+use airlock_core::rules::{PatternRule, Rules};
+use airlock_core::tool_pattern::ToolPattern;
 use codegen::description::Description;
 use serde_json::json;
 
 use super::*;
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 
-/// Calls that are made up for each set of rules that something is proved of.
+/// Number of generated calls for each rule set with proofs.
 const CALLS: usize = 10_000;
 
 struct Set {
     rules: Rules,
-    subject: Subject,
+    subject: ToolSubject,
 }
 
-/// One tool with arguments of every kind, and what is said of it.
+/// Returns a rule set for one tool with arguments of every kind.
 fn set(texts: &str, labelling: Labelling) -> Set {
     let schema = json!({"type": "object", "required": ["path", "count", "serial"], "properties": {
         "serial": {"type": "integer"},
@@ -59,7 +60,7 @@ fn set(texts: &str, labelling: Labelling) -> Set {
         &tool,
         Effects::default(),
         &groups,
-        &codegen::shape::of(&description),
+        &codegen::shape::tool_shape(&description),
     );
     let rules = texts.split("---").enumerate().map(|(at, text)| {
         let prompt = if text.contains("approval") {
@@ -76,7 +77,7 @@ fn set(texts: &str, labelling: Labelling) -> Set {
         tightens: false,
     };
     let policies = Policies::load(&[file], vocabulary, true).unwrap();
-    let subject = Subject::new(tool, labelling, &schema, &Surroundings::default()).unwrap();
+    let subject = ToolSubject::new(tool, labelling, &schema, &FlowSettings::default()).unwrap();
     Set {
         rules: Rules::new(Vec::new(), false).with_policies(std::sync::Arc::new(policies)),
         subject,
@@ -84,11 +85,11 @@ fn set(texts: &str, labelling: Labelling) -> Set {
 }
 
 impl Set {
-    /// The same, where a pattern asks for every call of the tool.
+    /// Adds a pattern that asks about every call of the tool.
     fn under(self, level: Level) -> Self {
-        let pattern = Rule {
+        let pattern = PatternRule {
             level,
-            pattern: Pattern::parse("box.*").unwrap(),
+            pattern: ToolPattern::parse("box.*").unwrap(),
             origin: None,
         };
         let policies = self.rules.policies().unwrap().clone();
@@ -111,7 +112,7 @@ fn mailing() -> Labelling {
 
 const ALL: &str = "(principal, action, resource)";
 
-/// Rules whose edges are numbers, texts, sets, what is optional, and facts.
+/// Returns rule sets whose boundaries are numbers, texts, sets, optional values and facts.
 fn sets() -> Vec<Set> {
     let texts = [
         "permit@ when { context.args.count < 10 && context.args.count > 8 } --- \
@@ -156,12 +157,13 @@ fn sets() -> Vec<Set> {
 fn prover() -> Option<Prover> {
     let named = std::env::var_os("CVC5").map(PathBuf::from);
     let mut prover = Prover::new(Some(named.or_else(solver::path)?));
-    // However busy the machine is: what is proved is looked at, and not how soon.
+    // A long limit, because the test checks proofs and not their speed, even on a busy machine.
     prover.wall = Duration::from_secs(600);
     Some(prover)
 }
 
-/// The solver lives as long as the runtime that started it.
+/// Runs a task on one shared runtime, because the solver lives only as long as the runtime that
+/// started it.
 fn run<T>(task: impl Future<Output = T>) -> T {
     static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -172,8 +174,8 @@ fn run<T>(task: impl Future<Output = T>) -> T {
 
 const WANTED: [Level; 3] = [Level::Allow, Level::AskRun, Level::AskCall];
 
-fn can(prover: &mut Prover, set: &Set) -> Vec<Answer> {
-    let case = Case {
+fn can(prover: &mut Prover, set: &Set) -> Vec<LevelAnswer> {
+    let case = ReachabilityCase {
         rules: &set.rules,
         subject: &set.subject,
         seeds: &[],
@@ -181,31 +183,39 @@ fn can(prover: &mut Prover, set: &Set) -> Vec<Answer> {
     run(prover.can(case, &WANTED))
 }
 
-/// What calls say against answers: one that is proved to be impossible is met by none of them,
-/// and one that is possible by some, so that a wrong proof would be met too.
-fn against(answers: &[Answer], calls: &[Example]) -> Option<String> {
+/// Compares answers with calls and returns a contradiction. No call may match an answer that was
+/// proved impossible. Some call must match each possible answer, so that a wrong proof would be
+/// noticed.
+fn against(answers: &[LevelAnswer], calls: &[Example]) -> Option<String> {
     answers.iter().find_map(|answer| {
         let level = answer.level;
         let met = calls.iter().find(|it| it.level == level);
         match (&answer.found, met) {
-            (Found::Never(_), Some(call)) => Some(format!("{level:?} is met: {}", call.call())),
-            (Found::Example(_), None) => Some(format!("no {level:?} is met")),
-            (Found::Example(example), _) if example.level != level => {
+            (Reachability::Never(_), Some(call)) => {
+                Some(format!("{level:?} is met: {}", call.call()))
+            }
+            (Reachability::Example(_), None) => Some(format!("no {level:?} is met")),
+            (Reachability::Example(example), _) if example.level != level => {
                 Some(format!("{level:?} is shown by {:?}", example.level))
             }
-            (Found::Nothing { why }, _) => Some(format!("{level:?} is open: {why}")),
+            (Reachability::Nothing { why }, _) => Some(format!("{level:?} is open: {why}")),
             _ => None,
         }
     })
 }
 
-/// As many as are wanted, although a schema refuses most of those that are made up.
+/// Generates the required number of calls, although a schema rejects most of them.
 fn sampled(set: &Set, seed: u64) -> Vec<Example> {
     const ROUNDS_MAX: u64 = 8;
     let mut calls = Vec::new();
     for round in 0..ROUNDS_MAX {
         let seed = seed + 1_000 * round;
-        calls.extend(ever::sample(&set.rules, &set.subject, seed, CALLS));
+        calls.extend(policy_analysis::schema_sample(
+            &set.rules,
+            &set.subject,
+            seed,
+            CALLS,
+        ));
         if calls.len() >= CALLS {
             break;
         }
@@ -213,7 +223,7 @@ fn sampled(set: &Set, seed: u64) -> Vec<Example> {
     calls
 }
 
-/// Ten thousand calls for each set. The answers that are proofs are counted.
+/// Compares ten thousand calls per rule set with the answers, and returns the number of proofs.
 fn hold(sets: &[Set]) -> usize {
     let Some(mut prover) = prover() else { return 0 };
     let mut proved = 0;
@@ -223,17 +233,17 @@ fn hold(sets: &[Set]) -> usize {
         assert!(calls.len() >= CALLS, "{tool}: {} calls", calls.len());
         let answers = can(&mut prover, set);
         assert_eq!(against(&answers, &calls), None, "set {at}, {tool}");
-        // Each proof, taken for another answer, is found to be wrong.
+        // Each proof, attached to a wrong answer, is detected as wrong.
         for answer in answers {
             let found = match answer.found {
-                Found::Never(_) => {
+                Reachability::Never(_) => {
                     proved += 1;
                     continue;
                 }
-                _ => Found::Never(Ground::Proof),
+                _ => Reachability::Never(ProofGround::Proof),
             };
             let level = answer.level;
-            let wrong = against(&[Answer { level, found }], &calls);
+            let wrong = against(&[LevelAnswer { level, found }], &calls);
             assert!(wrong.is_some_and(|it| it.contains("is met")), "{tool}");
         }
     }
@@ -246,17 +256,17 @@ fn hold(sets: &[Set]) -> usize {
 }
 
 #[test]
-fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_an_unlabelled_tool() {
+fn impossible_levels_are_not_reached_by_10000_calls_of_unlabelled_tool() {
     hold(&sets().into_iter().step_by(2).collect::<Vec<_>>());
 }
 
 #[test]
-fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_of_a_labelled_tool() {
+fn impossible_levels_are_not_reached_by_10000_calls_of_labelled_tool() {
     hold(&sets().into_iter().skip(1).step_by(2).collect::<Vec<_>>());
 }
 
 #[test]
-fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_where_patterns_ask() {
+fn impossible_levels_are_not_reached_by_10000_calls_with_ask_patterns() {
     let asked = [Level::AskRun, Level::AskCall].into_iter().cycle();
     let sets = sets().into_iter().step_by(3).zip(asked);
     hold(
@@ -266,10 +276,10 @@ fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_where_patterns_ask
     );
 }
 
-/// What is let through without approval comes out where a pattern asks, and an error with more
-/// approval is never met by it.
+/// A call that is allowed without approval is decided where a pattern asks. It is never evaluated
+/// with more approval, so an error there does not affect it.
 #[test]
-fn what_needs_no_approval_is_asked_about_where_a_pattern_asks() {
+fn level_without_approval_is_queried_where_pattern_asks() {
     let Some(mut prover) = prover() else { return };
     let text = "permit@ when { context.args.serial > 5000 && \
                 context.args.count * 37 + context.counts.calls_run * 11 == 20011 && \
@@ -283,50 +293,62 @@ fn what_needs_no_approval_is_asked_about_where_a_pattern_asks() {
 
     let old = of("permit@ when { context.args.count < 0 }");
     let change = |prover: &mut Prover, old: &Set, new: &Set| {
-        let pair = Pair {
+        let pair = RulePair {
             old: &old.rules,
             new: &new.rules,
         };
         run(prover.diff(pair, &new.subject, &[]))
     };
     let widened = change(&mut prover, &old, &new);
-    assert!(matches!(widened.widened, Parted::Example(_)), "{widened:?}");
-    assert!(matches!(widened.narrowed, Parted::Never(_)), "{widened:?}");
-    // As much approval as the pattern asks for anyway changes nothing.
+    assert!(
+        matches!(widened.widened, DiffOutcome::Example(_)),
+        "{widened:?}"
+    );
+    assert!(
+        matches!(widened.narrowed, DiffOutcome::Never(_)),
+        "{widened:?}"
+    );
+    // Approval that the pattern requires anyway changes nothing.
     let free = of("permit@ when { context.args.serial * 3 > 0 }");
     let granted = of(
         "permit@ when { context.approval >= 1 && context.args.serial * 3 > 0 } --- \
                       permit@ when { context.args.serial * 3 > 0 }",
     );
     let same = change(&mut prover, &free, &granted);
-    assert!(matches!(same.widened, Parted::Never(_)), "{same:?}");
-    assert!(matches!(same.narrowed, Parted::Never(_)), "{same:?}");
+    assert!(matches!(same.widened, DiffOutcome::Never(_)), "{same:?}");
+    assert!(matches!(same.narrowed, DiffOutcome::Never(_)), "{same:?}");
 }
 
 #[test]
-fn another_pattern_is_a_difference_too() {
+fn changed_pattern_is_a_difference() {
     let mut nobody = Prover::new(None);
     let of = || set(&"permit@".replace('@', ALL), Labelling::default());
     let [free, asked] = [of(), of().under(Level::AskCall)];
-    let pair = Pair {
+    let pair = RulePair {
         old: &free.rules,
         new: &asked.rules,
     };
     let change = run(nobody.diff(pair, &free.subject, &[]));
-    assert!(matches!(change.widened, Parted::Never(_)), "{change:?}");
-    assert!(matches!(change.narrowed, Parted::Example(_)), "{change:?}");
+    assert!(
+        matches!(change.widened, DiffOutcome::Never(_)),
+        "{change:?}"
+    );
+    assert!(
+        matches!(change.narrowed, DiffOutcome::Example(_)),
+        "{change:?}"
+    );
 }
 
-fn levels(found: &[Answer]) -> Vec<&'static str> {
-    let word = |answer: &Answer| match answer.found {
-        Found::Example(_) => "yes",
-        Found::Never(_) => "never",
-        Found::Nothing { .. } => "open",
+fn levels(found: &[LevelAnswer]) -> Vec<&'static str> {
+    let word = |answer: &LevelAnswer| match answer.found {
+        Reachability::Example(_) => "yes",
+        Reachability::Never(_) => "never",
+        Reachability::Nothing { .. } => "open",
     };
     found.iter().map(word).collect()
 }
 
-/// Without asking, with a grant, with a yes to the very call.
+/// Checks the levels: without asking, with a grant, with an approval of the call itself.
 fn check(text: &str, expected: [&str; 3]) {
     let Some(mut prover) = prover() else { return };
     let set = set(&text.replace('@', ALL), Labelling::default());
@@ -335,7 +357,7 @@ fn check(text: &str, expected: [&str; 3]) {
 }
 
 #[test]
-fn what_can_become_of_calls_is_told_level_by_level() {
+fn reachability_is_reported_per_level() {
     let none = ["never", "never", "never"];
     check("permit@ when { context.args.count < 0 }", none);
     check(
@@ -356,7 +378,7 @@ fn what_can_become_of_calls_is_told_level_by_level() {
          unless { context.approval >= 1 }",
         ["yes", "yes", "never"],
     );
-    // Nothing but a solver finds this one.
+    // Only a solver finds this call.
     check(
         "permit@ when { context.args.count * 37 + context.counts.calls_run * 11 == 20011 && \
          context.counts.calls_run > 40 && context.counts.calls_run < 61 }",
@@ -364,9 +386,10 @@ fn what_can_become_of_calls_is_told_level_by_level() {
     );
 }
 
-/// A number that 64 bits do not hold is required and not seen, and reading it is an error.
+/// The number is required but does not fit into 64 bits, so rules do not see it, and reading it is
+/// an error.
 #[test]
-fn a_required_number_that_rules_do_not_see_is_thought_of() {
+fn required_unmodelled_number_is_considered() {
     let never = ["never", "never", "never"];
     check(
         "permit@ when { !(context.args has serial) }",
@@ -380,9 +403,9 @@ fn a_required_number_that_rules_do_not_see_is_thought_of() {
     check(other, never);
 }
 
-/// It is one while nobody has been asked yet, so no yes comes after it.
+/// The error occurs at the lowest approval, so the call is denied before anyone is asked.
 #[test]
-fn an_error_with_less_approval_denies_with_more() {
+fn error_at_lower_approval_denies_at_higher() {
     let Some(mut prover) = prover() else { return };
     let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());
     let old = of("permit@ --- forbid@ when { context.approval < 1 && context.args.serial > 5 }");
@@ -391,16 +414,16 @@ fn an_error_with_less_approval_denies_with_more() {
          unless { context.approval >= 1 }",
     );
     let both = [&old, &new].map(|it| it.rules.policies().unwrap());
-    let theory = Theory::of(&both, &old.subject).unwrap().unwrap();
-    let [more, less] = [1, 0].map(|side| Lets { side, approval: 1 });
+    let theory = SolverProblem::new(&both, &old.subject).unwrap().unwrap();
+    let [more, less] = [1, 0].map(|side| AllowQuery { side, approval: 1 });
     let widened = run(prover.ask(&theory, more, Some(less)));
-    assert!(matches!(widened, Verdict::Model(_)), "{widened:?}");
+    assert!(matches!(widened, ProofVerdict::Model(_)), "{widened:?}");
     let narrowed = run(prover.ask(&theory, less, Some(more)));
-    assert_eq!(narrowed, Verdict::Proved);
+    assert_eq!(narrowed, ProofVerdict::Proved);
 }
 
 #[test]
-fn without_a_solver_only_what_the_text_says_is_certain_and_nothing_is_proved() {
+fn without_solver_only_textual_results_are_certain() {
     let of = |text: &str| set(&text.replace('@', ALL), Labelling::default());
     let set = of(
         "permit@ when { context.args.count == 1 && context.args.count == 2 } --- \
@@ -408,17 +431,17 @@ fn without_a_solver_only_what_the_text_says_is_certain_and_nothing_is_proved() {
     );
     let mut nobody = Prover::new(None);
     let found = can(&mut nobody, &set);
-    // With a yes to the very call no other rule holds than with a grant.
+    // With an approval of the call itself, the same rules apply as with a grant.
     assert_eq!(levels(&found), ["open", "yes", "never"]);
     let asking = of("permit@ when { context.approval >= 1 }");
     let asked = can(&mut nobody, &asking);
     assert_eq!(levels(&asked)[0], "never");
-    let is_proved = |it: &Answer| matches!(it.found, Found::Never(Ground::Proof));
+    let is_proved = |it: &LevelAnswer| matches!(it.found, Reachability::Never(ProofGround::Proof));
     assert!(
         !found.iter().chain(&asked).any(is_proved),
         "{found:?} {asked:?}"
     );
-    // Where one was asked, it is said, also when it is asked the same again.
+    // If a solver was asked, the answer states it, even when the same question is repeated.
     let Some(mut prover) = prover() else { return };
     for _ in 0..2 {
         let found = can(&mut prover, &set);
@@ -426,9 +449,9 @@ fn without_a_solver_only_what_the_text_says_is_certain_and_nothing_is_proved() {
     }
 }
 
-/// A program that is no solver, in the words of a shell. A child writes it: what other tests
-/// start meanwhile would inherit a file that is open here, and no open file can be started.
-fn liar(scratch: &Scratch, script: &str) -> Prover {
+/// Creates a shell script in place of the solver. A child process writes it: other tests' processes
+/// could inherit a file that is open for writing here, and such a file cannot be executed.
+fn liar(scratch: &TempDir, script: &str) -> Prover {
     let text = scratch.file("script", &format!("#!/bin/sh\n{script}\n"));
     let path = scratch.path().join("cvc5");
     let mut install = std::process::Command::new("install");
@@ -440,7 +463,7 @@ fn liar(scratch: &Scratch, script: &str) -> Prover {
 }
 
 #[test]
-fn a_solver_that_dies_hangs_babbles_or_always_says_the_same_proves_nothing() {
+fn faulty_solver_proves_nothing() {
     let text = "permit@ when { context.args.count == 1 && context.args.count == 2 }";
     let set = set(&text.replace('@', ALL), Labelling::default());
     for script in [
@@ -451,7 +474,7 @@ fn a_solver_that_dies_hangs_babbles_or_always_says_the_same_proves_nothing() {
         "printf 'sat\\nunsat\\n'; head -c 10000000 /dev/zero",
         "while read line; do case $line in *check-sat*) echo sat;; esac; done",
     ] {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let mut prover = liar(&scratch, script);
         let found = can(&mut prover, &set);
         assert_eq!(levels(&found)[0], "open", "{script}");

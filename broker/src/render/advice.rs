@@ -1,5 +1,4 @@
-//! What is found in policies, for a person: each finding with the line that it is
-//! about, and what to write instead.
+//! Formats findings about policies for a person, each with its line and what to write instead.
 
 use airlock_core::policy::{Finding, Severity};
 
@@ -8,7 +7,7 @@ use super::{Style, escape};
 
 const CHARS_SHOWN: usize = 400;
 
-/// Without `text` its line is not shown.
+/// Formats a finding. If `text` is empty, the line of the file is not shown.
 #[must_use]
 pub fn policy_finding(finding: &Finding, text: &str, style: Style) -> String {
     let severity = match finding.kind.severity() {
@@ -21,7 +20,7 @@ pub fn policy_finding(finding: &Finding, text: &str, style: Style) -> String {
     let mut shown = format!("{severity} {at}:{}: {what}\n", place.column);
     shown.push_str(&marked(place.line, place.column, text).unwrap_or_default());
     let fix = finding.fix.as_ref().map_or("", |fix| fix.what.as_str());
-    // What to do next is often just that.
+    // The advice often equals the fix. The fix is then not printed again.
     let fix = if fix == finding.next { "" } else { fix };
     for (word, said) in [
         ("  why:", finding.why.as_str()),
@@ -36,7 +35,7 @@ pub fn policy_finding(finding: &Finding, text: &str, style: Style) -> String {
     shown
 }
 
-/// `1 error and 2 warnings`.
+/// Formats the numbers of errors and warnings, such as `1 error and 2 warnings`.
 #[must_use]
 pub fn policy_summary(findings: &[Finding]) -> String {
     let words = |severity: Severity, word: &str| {

@@ -1,22 +1,22 @@
-//! Makes text that others wrote safe to show on a terminal: what could move the
-//! cursor, hide, reorder or smuggle is shown as what it is.
+//! Makes text from servers and scripts safe to show on a terminal. Characters that could move the
+//! cursor, or hide, reorder or smuggle text, are shown as escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// For text inside a line: nothing is left that is not visible.
+/// Escapes text within a line, so that every character is visible.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
 }
 
-/// For text of several lines: line ends and tabs stay.
+/// Escapes text of several lines. Line ends and tabs stay.
 #[must_use]
 pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// For JSON text: the same characters in JSON's own spelling, so that it still reads as the same value.
+/// Escapes JSON text with JSON's own escapes, so that it still means the same value.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -35,7 +35,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text of one line, at most `chars_max` characters, and a mark where it was cut.
+/// Escapes text as one line of at most `chars_max` characters, and marks where it was cut.
 #[must_use]
 pub fn brief(text: &str, chars_max: usize) -> String {
     let shown = line(text);
@@ -45,11 +45,11 @@ pub fn brief(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Characters of somebody else's text that are shown to a person.
+/// Maximum number of characters that are quoted.
 const QUOTED_CHARS_MAX: usize = 4_000;
 
-/// Somebody else's text for a person: each line behind a mark, so that none passes for one of
-/// ours, and what is too long cut and said to be. Every line ends.
+/// Quotes a server's text for a person. Each line has a mark, so that no line can imitate airlock's
+/// own. Long text is cut, with a note. The last line ends with a line break too.
 pub(crate) fn quoted(text: &str) -> String {
     let shown = block(text);
     let cut: String = shown.chars().take(QUOTED_CHARS_MAX).collect();
@@ -83,7 +83,8 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The two variation selectors of emoji and text stay: they are everywhere, and too few to hide in.
+/// Whether a character must be escaped. The two variation selectors of emoji and text stay: they
+/// are common, and too few to hide data in.
 fn is_unsafe(c: char) -> bool {
     codegen::text::is_invisible(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_moves_hides_or_reorders_reaches_the_terminal() {
+    fn escape_removes_control_and_bidi_characters() {
         for (text, expected) in [
             ("plain, ünï, 日本, 🙂", "plain, ünï, 日本, 🙂"),
             ("\u{1b}[2Jgone", "\\u{1b}[2Jgone"),
@@ -108,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn a_block_keeps_its_lines_and_tabs_and_nothing_else() {
+    fn block_keeps_only_newlines_and_tabs() {
         assert_eq!(block("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
     }
 
     #[test]
-    fn json_stays_the_same_value() {
+    fn escaped_json_keeps_its_value() {
         let text = "{\"a\":\"x\u{202e}y\u{e0041}\"}\n";
         let shown = json(text);
         assert_eq!(shown, "{\"a\":\"x\\u202ey\\udb40\\udc41\"}\n");
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_of_a_quoted_text_is_without_its_mark_unless_it_says_that_it_was_cut() {
+    fn every_quoted_line_has_its_mark_or_a_cut_notice() {
         assert_eq!(quoted("a\n\nb\u{202e}\rc"), "> a\n> \n> b\\u{202e}\\rc\n");
         assert_eq!(quoted(""), "");
         let long = quoted(&"x".repeat(QUOTED_CHARS_MAX + 7));
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brief_text_says_that_it_was_cut() {
+    fn brief_text_reports_truncation() {
         assert_eq!(brief("abc", 3), "abc");
         assert_eq!(brief("äbcd", 3), "äbc…");
     }

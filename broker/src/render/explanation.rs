@@ -1,4 +1,4 @@
-//! Why a call was decided as it was, in the words of its journal.
+//! Formats the explanation of a decision about a call, with the reasons of the journal.
 
 use airlock_core::call::Args;
 use airlock_core::facts::Facts;
@@ -8,34 +8,34 @@ use serde_json::Value;
 
 use super::escape;
 
-/// Of an argument or a fact; the journal has the rest.
+/// Maximum length of the arguments or a fact, in characters. The journal has the full text.
 const CHARS_SHOWN: usize = 2_000;
 
-/// All that there is to say about one decision.
+/// All information about one decision.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     pub tool: ToolId,
-    /// Which call it was, where it was made.
+    /// Which call it was and in which run, or that the call is hypothetical.
     pub of: String,
     pub args: Option<Args>,
-    /// What it came to, and how.
+    /// The decision and how it was reached.
     pub decision: String,
-    /// Exactly as the journal has them.
+    /// The reasons exactly as in the journal.
     pub reasons: Vec<String>,
-    /// What a human is asked, where the rules say so.
+    /// Questions that the rules want a person to answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
-    /// What the script hears of a denial.
+    /// The message that the script gets about a denial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
-    /// What a decision that was not made rests on.
+    /// The assumption behind the decision about a hypothetical call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assuming: Option<&'static str>,
 }
 
-/// One line for each thing, under a word that says what it is.
+/// Formats an explanation: one labelled line per item.
 #[must_use]
 pub fn explanation(explained: &Explanation) -> String {
     let mut text = format!(

@@ -1,5 +1,4 @@
-//! What the check finds in a script, for a person: each finding with the line it
-//! is about.
+//! Formats the findings of the script check for a person, each with its line.
 
 use airlock_core::report::{Report, ReportedFinding, ReportedSeverity};
 
@@ -8,7 +7,7 @@ use super::{Style, escape};
 
 const MESSAGE_CHARS_SHOWN: usize = 400;
 
-/// One finding in three or four lines. Without `script` its line is not shown.
+/// Formats one finding in a few lines. If `script` is empty, the line of the script is not shown.
 #[must_use]
 pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style) -> String {
     let severity = match finding.severity {
@@ -34,8 +33,8 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
     text
 }
 
-/// Those of a run that its ending does not tell already: what stopped the run is shown as its
-/// problem.
+/// Returns the findings of a run except the one that stopped the run, which the run's problem shows
+/// already.
 pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding> {
     let stopped_by = report.error.as_ref().filter(|_| report.usage.guest_ms == 0);
     report.findings.iter().filter(move |finding| {
@@ -46,7 +45,7 @@ pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding
     })
 }
 
-/// `1 error and 2 warnings`.
+/// Formats the numbers of errors and warnings, such as `1 error and 2 warnings`.
 #[must_use]
 pub fn findings_summary(findings: &[ReportedFinding]) -> String {
     let count = |severity| findings.iter().filter(|it| it.severity == severity).count();
@@ -59,7 +58,7 @@ pub fn findings_summary(findings: &[ReportedFinding]) -> String {
     let warnings = words(count(ReportedSeverity::Warning), "warning");
     let parts: Vec<String> = errors.into_iter().chain(warnings).collect();
     if parts.is_empty() {
-        "nothing is found".to_owned()
+        "no errors or warnings".to_owned()
     } else {
         parts.join(" and ")
     }
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_shows_its_line_and_nothing_breaks_out_of_it() {
+    fn finding_shows_its_line_escaped() {
         let script = "const a = 1;\nawait demo.logs_qery({});\n";
         let shown = finding(
             &found(ReportedSeverity::Error),
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_is_about_no_place() {
+    fn note_has_no_place() {
         let note = ReportedFinding {
             line: 0,
             column: 0,
@@ -108,13 +107,13 @@ mod tests {
         };
         let shown = finding(&note, "a.js", "await 1;", Style::default());
         assert!(shown.starts_with("note: `demo`"), "{shown}");
-        assert_eq!(findings_summary(&[note]), "nothing is found");
+        assert_eq!(findings_summary(&[note]), "no errors or warnings");
     }
 
     #[test]
-    fn findings_are_counted_by_their_severity() {
+    fn findings_are_counted_by_severity() {
         use ReportedSeverity::{Error, Warning};
-        assert_eq!(findings_summary(&[]), "nothing is found");
+        assert_eq!(findings_summary(&[]), "no errors or warnings");
         assert_eq!(findings_summary(&[found(Error)]), "1 error");
         assert_eq!(
             findings_summary(&[found(Warning), found(Error), found(Warning)]),

@@ -1,14 +1,14 @@
-//! Grants: as a file that somebody signs, as lines of a list, and one in full.
+//! Formats grants: as a file for a person to sign, as lines of a list, and one grant in full.
 
-use airlock_core::grant::{Grant, Same};
-use airlock_core::shared::{Kept, Shared};
+use airlock_core::grant::{FieldValue, Grant};
+use airlock_core::shared_state::{SharedState, StoredGrant};
 
 use super::escape;
 use crate::clock::utc;
 
 const CONDITION_CHARS_SHOWN: usize = 120;
 
-/// What `--grant FILE` takes, once somebody has written who they are.
+/// Formats a file for `--grant FILE`. The person who approves the grants must still add their name.
 #[must_use]
 pub fn grant_file(grants: &[Grant]) -> String {
     grants.iter().map(entry).collect::<Vec<_>>().join("\n")
@@ -24,9 +24,9 @@ fn entry(grant: &Grant) -> String {
     };
     let mut text = format!(
         "[[grant]]\ntool = {}\nuses_max = {}\nscope = \"{}\"          # run, session or project\n\
-         expires = {}\napproved_by = \"\"       # who approves it: without a name it is no grant\n\
+         expires = {}\napproved_by = \"\"       # required: the name of the person who approves\n\
          description = \"{}\"\nscript = \"{script}\"\npolicy = \"{}\"\n\
-         labels = {}           # what the run may have read\nfree = {}\n",
+         labels = {}           # the labels that the run may have\nfree = {}\n",
         quoted(&grant.tool.to_string()),
         grant.uses_max,
         grant.scope,
@@ -37,7 +37,9 @@ fn entry(grant: &Grant) -> String {
         list(grant.condition.free().iter().cloned().collect()),
     );
     if !grant.condition.same().is_empty() {
-        text.push_str("[grant.same]            # and nothing besides these and the free ones\n");
+        text.push_str(
+            "[grant.same]            # these stay equal; no arguments except these and `free`\n",
+        );
     }
     for (field, same) in grant.condition.same() {
         text.push_str(&format!("{} = {}\n", quoted(field), fixed(same)));
@@ -45,10 +47,10 @@ fn entry(grant: &Grant) -> String {
     text
 }
 
-fn fixed(same: &Same) -> String {
+fn fixed(same: &FieldValue) -> String {
     match same {
-        Same::Digest(digest) => format!("{{ digest = \"{digest}\" }}"),
-        Same::Is(json) => match serde_json::from_str::<String>(json) {
+        FieldValue::Digest(digest) => format!("{{ digest = \"{digest}\" }}"),
+        FieldValue::Is(json) => match serde_json::from_str::<String>(json) {
             Ok(text) => quoted(&text),
             Err(_) if matches!(json.as_str(), "true" | "false") => json.clone(),
             Err(_) if json.parse::<i64>().is_ok() => json.clone(),
@@ -57,7 +59,7 @@ fn fixed(same: &Same) -> String {
     }
 }
 
-/// A basic string of TOML in one line, with nothing in it that could hide.
+/// Formats a TOML basic string in one line, with invisible characters escaped.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -76,9 +78,9 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// One line per grant: id, state, uses, until when, tool, condition.
+/// Formats one line per grant: id, state, uses, expiry, tool, condition.
 #[must_use]
-pub fn grant_line(kept: &Kept, shared: &Shared, now_ms: u64) -> String {
+pub fn grant_line(kept: &StoredGrant, shared: &SharedState, now_ms: u64) -> String {
     let grant = &kept.grant;
     format!(
         "{:26}  {:9}  {:>4}/{:<4}  until {}  {} {}  {} where {}\n",
@@ -98,9 +100,9 @@ pub fn grant_line(kept: &Kept, shared: &Shared, now_ms: u64) -> String {
     )
 }
 
-/// Everything that one grant is bound to.
+/// Formats one grant with everything that it is bound to.
 #[must_use]
-pub fn grant(kept: &Kept, shared: &Shared, now_ms: u64) -> String {
+pub fn grant(kept: &StoredGrant, shared: &SharedState, now_ms: u64) -> String {
     let grant = &kept.grant;
     let script = grant
         .script

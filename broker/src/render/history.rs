@@ -1,8 +1,10 @@
-//! A journal for a person.
+//! Formats a journal for a person.
 
 use airlock_core::code::Code;
 use airlock_core::id::ToolId;
-use airlock_core::journal::{Body, Decided, GrantGiven, Line, Verdict, Verified};
+use airlock_core::journal::{
+    Body, DecidedEntry, GrantGivenEntry, JournalLine, Verdict, VerifiedJournal,
+};
 
 use super::escape;
 use crate::clock::utc;
@@ -10,13 +12,13 @@ use crate::clock::utc;
 const ARGS_CHARS_SHOWN: usize = 160;
 const WHY_CHARS_SHOWN: usize = 200;
 
-/// What happened, entry by entry; long texts are cut, and the file has them whole.
+/// Lists the entries of a journal, one line each. Long texts are cut; the journal file has all.
 #[must_use]
-pub fn history(journal: &Verified) -> String {
+pub fn history(journal: &VerifiedJournal) -> String {
     let started_ms = journal.lines.first().map_or(0, |line| line.at_ms);
     let mut text = String::new();
     for line in &journal.lines {
-        if let Some(told) = told(&line.body) {
+        if let Some(told) = describe(&line.body) {
             text.push_str(&format!("{:>9}  {told}\n", since(line, started_ms)));
         }
         for warned in warned(&line.body) {
@@ -27,9 +29,9 @@ pub fn history(journal: &Verified) -> String {
     text
 }
 
-/// One paragraph: intact or cut, and which calls are in doubt.
+/// Describes in one paragraph whether the journal is intact or cut, and which calls are in doubt.
 #[must_use]
-pub fn verification(journal: &Verified) -> String {
+pub fn verification(journal: &VerifiedJournal) -> String {
     let head = journal
         .head
         .map(|digest| digest.to_string())
@@ -41,14 +43,14 @@ pub fn verification(journal: &Verified) -> String {
     )
 }
 
-fn remainder(journal: &Verified) -> String {
+fn remainder(journal: &VerifiedJournal) -> String {
     let mut text = String::new();
     match (journal.cut, journal.ended()) {
         (Some(cut), _) => text.push_str(&format!(
-            "cut after entry {}: {} bytes of the next one are there\n",
+            "cut after entry {}: only {} bytes of the next entry are there\n",
             cut.after_line, cut.bytes
         )),
-        (None, None) => text.push_str("the run did not end, or goes on\n"),
+        (None, None) => text.push_str("the run was interrupted or is still running\n"),
         (None, Some(_)) => {}
     }
     for call in &journal.in_doubt {
@@ -60,14 +62,14 @@ fn remainder(journal: &Verified) -> String {
     for (call, grant) in &journal.uses_in_doubt {
         let grant = escape::brief(&grant.0, 80);
         text.push_str(&format!(
-            "in doubt: a use of grant {grant} for call {}; it may be spent, and the call did not leave\n",
+            "in doubt: a use of grant {grant} for call {}; the use may be spent, and the call was not sent\n",
             call.0
         ));
     }
     text
 }
 
-fn told(body: &Body) -> Option<String> {
+fn describe(body: &Body) -> Option<String> {
     Some(match body {
         Body::RunStarted(started) => format!(
             "started {} ({} tools, seed {}, {})",
@@ -104,16 +106,16 @@ fn told(body: &Body) -> Option<String> {
             why(&decided.reasons.join("; "))
         ),
         Body::Inquired(inquired) => format!(
-            "call {}  its server asks for {}{}",
+            "call {}  the server asks for {}{}",
             inquired.call.0,
             inquired.wants.in_words(),
             match inquired.again {
-                true => " first; the call is made again then",
+                true => " first; then the call is sent again",
                 false => "",
             }
         ),
         Body::InquiryEnded(ended) => format!(
-            "call {}  what its server asked for was {}, after {} ms",
+            "call {}  the server's request was {}, after {} ms",
             ended.call.0,
             word(&ended.end),
             ended.ms
@@ -139,7 +141,7 @@ fn told(body: &Body) -> Option<String> {
     })
 }
 
-fn grant_given(given: &GrantGiven) -> String {
+fn grant_given(given: &GrantGivenEntry) -> String {
     format!(
         "call {}  grant {} given by {}: up to {} calls of {} in this {} where {}",
         given.call.0,
@@ -160,7 +162,7 @@ fn why(text: &str) -> String {
     escape::brief(text, WHY_CHARS_SHOWN)
 }
 
-/// ` (denied)`, where there is one.
+/// Formats ` (denied)`, if there is a code.
 fn code(code: Option<Code>) -> String {
     code.map(|code| format!(" ({code})")).unwrap_or_default()
 }
@@ -170,8 +172,8 @@ fn behind(mark: &str, text: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// What the host was told beside it: findings of the check, and what a call's arguments make
-/// doubtful.
+/// Returns the warnings that the host got with this entry: findings of the check, or warnings about
+/// the arguments of a call.
 fn warned(body: &Body) -> Vec<String> {
     match body {
         Body::RunStarted(started) => {
@@ -195,7 +197,7 @@ fn warned(body: &Body) -> Vec<String> {
     }
 }
 
-fn args(decided: &Decided) -> String {
+fn args(decided: &DecidedEntry) -> String {
     match &decided.args {
         Some(args) if decided.decision != Verdict::Deny || decided.code.is_some() => {
             format!(" {}", escape::brief(args.text(), ARGS_CHARS_SHOWN))
@@ -204,7 +206,7 @@ fn args(decided: &Decided) -> String {
     }
 }
 
-/// The word that the journal has for it.
+/// Returns the name that the journal uses for a value.
 pub(crate) fn word(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -212,7 +214,7 @@ pub(crate) fn word(value: &impl serde::Serialize) -> String {
     }
 }
 
-fn since(line: &Line, started_ms: u64) -> String {
+fn since(line: &JournalLine, started_ms: u64) -> String {
     match line.at_ms.saturating_sub(started_ms) {
         0 if line.seq == 0 => utc(line.at_ms)
             .split(' ')

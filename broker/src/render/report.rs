@@ -1,5 +1,4 @@
-//! A report for a person: the value on stdout, and on stderr how it ended and
-//! what happened.
+//! Formats a report for a person: the value on stdout; the ending and the calls on stderr.
 
 use airlock_core::code::Code;
 use airlock_core::json::{self, Bounds};
@@ -12,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{counted, escape};
 
-/// Lines about calls that are shown; the journal has them all.
+/// Maximum number of lines about calls; the journal contains all of them.
 const CALL_LINES_SHOWN: usize = 40;
 const EXCERPT_CHARS_SHOWN: usize = 120;
 const TOOL_CHARS_SHOWN: usize = 48;
@@ -20,7 +19,7 @@ const REASONS_CHARS_SHOWN: usize = 120;
 const WARNING_CHARS_SHOWN: usize = 240;
 const MESSAGE_CHARS_SHOWN: usize = 600;
 
-/// The value as text: a string as it is, everything else as JSON for reading.
+/// Formats the value of a run: a string unchanged, other values as indented JSON.
 #[must_use]
 pub fn value(value: &RawValue, for_terminal: bool) -> String {
     let text = match json::read(value.get().as_bytes(), Bounds::WIDEST) {
@@ -38,7 +37,7 @@ pub fn value(value: &RawValue, for_terminal: bool) -> String {
     format!("{text}\n")
 }
 
-/// What ended a run that is not done.
+/// Returns the problem that ended a run, or `None` if the run is done.
 #[must_use]
 pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     let code = report.code.unwrap_or(Code::Internal);
@@ -47,14 +46,14 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
         (Status::Done, _) => return None,
         (Status::Failed, Some(error)) if code == Code::ScriptTooComplex => (
             format!(
-                "the script was not started: it cannot be checked{}",
+                "the script was not started, because it cannot be checked{}",
                 place(error, script_name)
             ),
             escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
         ),
         (Status::Failed, Some(error)) if code == Code::CheckFailed => (
             format!(
-                "the script was not started: it is wrong{}",
+                "the script was not started, because it has an error{}",
                 place(error, script_name)
             ),
             escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
@@ -77,7 +76,7 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     Some(Problem::new(code.as_str(), what, why, advice(code, report)))
 }
 
-/// Which calls were made and what became of them, one line each; what repeats is one line.
+/// Lists the calls with their outcomes, one line each. Repeated calls share one line.
 #[must_use]
 pub fn calls(calls: &[ReportedCall]) -> String {
     let groups: Vec<_> = calls.chunk_by(is_repetition).collect();
@@ -134,7 +133,7 @@ fn row(group: &[ReportedCall], width: usize) -> String {
     format!("{ids:>9}  {tool:width$}  {outcome}{code}{what}\n{warnings}")
 }
 
-/// Nothing of it left.
+/// Whether the call never left airlock.
 fn is_withheld(call: &ReportedCall) -> bool {
     matches!(
         call.outcome,
@@ -142,19 +141,20 @@ fn is_withheld(call: &ReportedCall) -> bool {
     )
 }
 
-/// The line of the script where it failed, and a mark under the place.
+/// Returns the line of the script where it failed, with a mark under the position.
 #[must_use]
 pub fn excerpt(error: &ReportedError, script: &str) -> Option<String> {
     marked(error.line?, error.column?, script)
 }
 
-/// A line of the script, and a mark under one of its columns; of a long line, what is around it.
+/// Returns a line of the script with a mark under one column. A long line is cut to the part around
+/// the mark.
 pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
     let line = script
         .lines()
         .nth(usize::try_from(number).ok()?.checked_sub(1)?)?;
     let column = usize::try_from(column).ok()?.checked_sub(1)?;
-    // Of a line without end, as much is read as the mark needs.
+    // A line may be extremely long, so only the part up to the mark is read.
     let needed = column.saturating_add(EXCERPT_CHARS_SHOWN + 1);
     let count = line.chars().take(needed).count();
     let hidden = if count <= EXCERPT_CHARS_SHOWN {
@@ -177,7 +177,7 @@ pub(super) fn marked(number: u32, column: u32, script: &str) -> Option<String> {
     Some(format!("{number:>6} | {cut}{shown}\n       | {before}^\n"))
 }
 
-/// How much room a text takes on a terminal.
+/// Returns the width of a text on a terminal, in columns.
 fn cells(text: &str) -> usize {
     let is_wide = |c: char| {
         matches!(u32::from(c),
@@ -188,7 +188,7 @@ fn cells(text: &str) -> usize {
     text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
-/// One line: which run it was, how it ended, and what it took.
+/// Formats one line: the run's id, its status, and its usage.
 #[must_use]
 pub fn footer(report: &Report) -> String {
     let calls = counted(report.usage.calls, "call");
@@ -232,7 +232,8 @@ fn outcome(outcome: ReportedOutcome) -> &'static str {
     }
 }
 
-/// For a call that nobody spoke for, the rule that would have.
+/// Returns advice for an error code. For a call that no rule allowed, the advice names a rule that
+/// would allow the call.
 fn advice(code: Code, report: &Report) -> String {
     let unspoken =
         |call: &&ReportedCall| call.code == Some(code) && call.decision != ReportedDecision::Allow;
@@ -257,39 +258,41 @@ fn advice(code: Code, report: &Report) -> String {
     }
 }
 
-/// When a run for which there was no room has a chance again.
+/// Formats when to try again, if there was no capacity for a run.
 pub(crate) fn run_again(retry_after_ms: u64) -> String {
     let seconds = retry_after_ms.div_ceil(1_000);
     format!("run it again in {} s", seconds.max(1))
 }
 
-/// An `--allow` would not change what a policy says.
+/// Whether this reason comes from a policy, which `--allow` does not override.
 fn is_of_a_policy(reason: &str) -> bool {
-    reason.starts_with("rule `") || reason.contains(" of the policies ")
+    reason.starts_with("rule `") || reason.contains(" policy rule ")
 }
 
 fn next(code: Code) -> &'static str {
     match code {
         Code::ToolFailed | Code::ResultInvalid => {
-            "catch the ToolError in the script, or call the tool otherwise"
+            "catch the ToolError in the script, or change the call"
         }
-        Code::InvalidArguments => "`airlock types` prints what the tool takes",
-        Code::Denied => "change the rules if the call is wanted, or do without it",
-        Code::Refused => "leave out the call, or ask the person who refused it",
+        Code::InvalidArguments => "`airlock types` prints the tool's parameters",
+        Code::Denied => "change the rules if the call is wanted, or remove the call",
+        Code::Refused => "remove the call, or ask the person who refused it",
         Code::Unanswered => {
             "run it where a person can answer, or add a rule or a grant that allows the call"
         }
-        Code::NotDisclosed => "`airlock types` prints the tools that there are",
-        Code::ToolUnusable => "tell the server's author; its other tools are not touched",
-        Code::DescriptionChanged => {
-            "`airlock lock diff` shows what has changed, `airlock lock` accepts it"
+        Code::NotDisclosed => "`airlock types` prints the tools",
+        Code::ToolUnusable => {
+            "report this to the server's author; the server's other tools still work"
         }
-        Code::ServerUnavailable => "see to the server, and run the script again",
+        Code::DescriptionChanged => {
+            "`airlock lock diff` shows the changes, `airlock lock` accepts them"
+        }
+        Code::ServerUnavailable => "check the server, and run the script again",
         Code::OutcomeUnknown => {
-            "look at the server whether the call had its effect before you repeat it"
+            "before you repeat the call, check at the server whether it had an effect"
         }
         Code::ExtractFailed => {
-            "catch the ToolError in the script, give it a plainer schema, or see to who reads values"
+            "catch the ToolError in the script, use a simpler schema, or check the `[extract]` command or the host"
         }
         Code::LimitTime => "do less, or allow more with --timeout",
         Code::LimitCpu => "compute less, or allow more with --limit cpu=…",
@@ -302,15 +305,13 @@ fn next(code: Code) -> &'static str {
         Code::LimitJournal => "call less often or with less, or allow more with --limit journal=…",
         Code::ScriptError | Code::CheckFailed => "correct the script",
         Code::ScriptTooComplex => "split the script into smaller statements or shorter scripts",
-        Code::Deadlock => {
-            "await only what can still settle: calls, timers, and promises that something resolves"
-        }
-        Code::StateUnreadable => "nothing was run; see `airlock grants list`",
-        Code::JournalUnwritable => "see to the disk, or choose another place with --state-dir",
+        Code::Deadlock => "await only calls, timers, and promises that the script resolves",
+        Code::StateUnreadable => "`airlock grants list` reports which file cannot be read",
+        Code::JournalUnwritable => "check the disk, or choose another folder with --state-dir",
         Code::Cancelled => "",
         Code::Busy => "allow more with --limit runs=… or runs-memory=…",
         Code::EngineFault | Code::Internal => {
-            "run it again; if it stays, report it with the run's journal"
+            "run the script again; if the error persists, report it with the run's journal"
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What reviewers' tools read: SARIF 2.1.0, with what to write instead.
+//! Formats findings as SARIF 2.1.0 for review tools, with suggested fixes.
 
 use airlock_core::policy::{Fix, Place};
 use serde_json::{Value, json};
 
-/// What one command has to say.
+/// The findings of one command.
 #[derive(Debug, Default)]
 pub struct Sarif {
-    /// Kinds of results: a word, and what it is about.
+    /// The kinds of results, each with an identifier and a description.
     pub rules: Vec<(&'static str, &'static str)>,
     pub results: Vec<SarifResult>,
 }
@@ -27,7 +27,7 @@ pub enum SarifLevel {
     Note,
 }
 
-/// `uri` says where a file is, by the name that places call it.
+/// Formats a log. `uri` returns the URI of a file from the name that locations use for it.
 #[must_use]
 pub fn sarif(log: &Sarif, uri: impl Fn(&str) -> String) -> Value {
     let rule = |(id, about): &(&str, &str)| {
@@ -41,7 +41,7 @@ pub fn sarif(log: &Sarif, uri: impl Fn(&str) -> String) -> Value {
     let results: Vec<Value> = log
         .results
         .iter()
-        .map(|result| shown(result, index(result.rule), &uri))
+        .map(|result| result_json(result, index(result.rule), &uri))
         .collect();
     let driver = json!({
         "name": "airlock",
@@ -53,14 +53,14 @@ pub fn sarif(log: &Sarif, uri: impl Fn(&str) -> String) -> Value {
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": driver},
-            // A column is a character, as in everything else that we say.
+            // Columns count characters, as in all other output of airlock.
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
     })
 }
 
-fn shown(result: &SarifResult, index: Option<usize>, uri: &impl Fn(&str) -> String) -> Value {
+fn result_json(result: &SarifResult, index: Option<usize>, uri: &impl Fn(&str) -> String) -> Value {
     let level = match result.level {
         SarifLevel::Error => "error",
         SarifLevel::Warning => "warning",
@@ -113,7 +113,7 @@ fn fix_of(fix: &Fix, uri: &impl Fn(&str) -> String) -> Value {
     })
 }
 
-/// A path as part of a URI: with `/` between its parts, and everything odd escaped.
+/// Formats a path as part of a URI: `/` between its parts, and special characters percent-encoded.
 #[must_use]
 pub fn uri_of(path: &std::path::Path) -> String {
     let text = path.to_string_lossy();
@@ -135,7 +135,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_path_is_a_uri_in_which_nothing_is_read_otherwise() {
+    fn sarif_path_is_an_encoded_uri() {
         assert_eq!(
             uri_of(Path::new("policies/a b#é.cedar")),
             "policies/a%20b%23%C3%A9.cedar"
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_its_rule_by_name_and_by_number() {
+    fn sarif_result_names_rule_by_id_and_index() {
         let place = Place {
             file: "p/a.cedar".into(),
             line: 3,

@@ -1,31 +1,30 @@
-//! What stops a guest: its own bounds, the run's deadline, and a word from outside.
+//! Stops a guest at its bounds, at the deadline of the run, or by a stop from outside.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::limits::{Limit, Limits};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::ResourceLimiter;
 
 use super::large_pages::LargePages;
-use crate::budget::{Busy, Charge, Grown, Interrupt, Share, Wait};
+use crate::budget::{Busy, Charge, GrowResult, Interrupt, RunShare, Wait};
 use crate::clock::Clock;
+use crate::stop_handle::StopHandle;
 
-/// Table elements that a guest may grow to; no guest of ours grows its table.
+/// Maximum number of table elements. airlock's own guests do not grow their tables.
 const TABLE_ELEMENTS_MAX: usize = super::TABLE_ELEMENTS_MAX;
 
-/// A step that is over by then has computed as long as it took: asking the kernel twice for the
-/// thread's own time is a fifteenth of a short run.
+/// A shorter step is charged its wall time instead of its processor time. Reading the thread's
+/// processor time twice would take a fifteenth of a short run.
 const BRIEF: Duration = Duration::from_millis(1);
 
-/// No guest waits longer than this for anything.
+/// Maximum time in milliseconds that a guest waits for anything.
 const WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 
 thread_local! {
-    /// What this thread had computed when it was last asked.
+    /// The processor time of this thread when it was last read.
     static LAST_ASKED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
@@ -34,14 +33,14 @@ thread_local! {
 pub struct GuestBounds {
     pub cpu_ms_max: u64,
     pub memory_bytes_max: u64,
-    /// Host time, in milliseconds since the epoch, at which the run is over.
+    /// The host time at which the run is over, in milliseconds since the epoch.
     pub deadline_at_ms: u64,
 }
 
 impl GuestBounds {
-    /// The bounds that these limits mean, without a deadline.
+    /// Returns the bounds for these limits, without a deadline.
     #[must_use]
-    pub fn of(limits: &Limits) -> Self {
+    pub fn from_limits(limits: &Limits) -> Self {
         Self {
             cpu_ms_max: limits.guest_cpu_ms_max,
             memory_bytes_max: limits.guest_memory_bytes_max,
@@ -49,7 +48,7 @@ impl GuestBounds {
         }
     }
 
-    /// What is left of them when so much was computed before.
+    /// Returns the bounds that are left after `cpu_us` of computing.
     #[must_use]
     pub fn after(self, cpu_us: u64) -> Self {
         Self {
@@ -59,96 +58,49 @@ impl GuestBounds {
     }
 }
 
-/// Stops a guest from outside, also while it computes or waits for its turn. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct StopHandle(Arc<Stop>);
-
-#[derive(Debug, Default)]
-struct Stop {
-    is_stopped: AtomicBool,
-    /// The thread that waits on behalf of the guest.
-    waiting: Mutex<Option<Thread>>,
-}
-
-impl StopHandle {
-    pub fn stop(&self) {
-        self.0.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.waiting(None) {
-            thread.unpark();
-        }
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.0.is_stopped.load(Ordering::Relaxed)
-    }
-
-    /// Holds up this thread until `is_over`, whose end unparks it, or until the guest is stopped,
-    /// but no longer than `at_most`.
-    pub(crate) fn wait(&self, at_most: Duration, is_over: impl Fn() -> bool) {
-        let since = Instant::now();
-        self.waiting(Some(thread::current()));
-        while !is_over() && !self.is_stopped() {
-            let left = at_most.saturating_sub(since.elapsed());
-            if left.is_zero() {
-                break;
-            }
-            thread::park_timeout(left);
-        }
-        self.waiting(None);
-    }
-
-    fn waiting(&self, thread: Option<Thread>) -> Option<Thread> {
-        let mut waiting = self
-            .0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *waiting, thread)
-    }
-}
-
-/// What reaches a guest from outside.
+/// How a guest is controlled from outside.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GuestControl {
     pub(super) stop: StopHandle,
-    /// Its run's part of what all runs may take; none for a guest that belongs to no run.
-    pub(super) share: Option<Share>,
-    /// It ends where it would have to wait for memory.
+    /// The run's share of the budget, or `None` for a guest that belongs to no run.
+    pub(super) share: Option<RunShare>,
+    /// Whether the guest stops when the budget has no memory, instead of waiting.
     pub(super) never_waits: bool,
 }
 
-/// Why a guest must not go on.
+/// The reason for which a guest must stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stopped {
+pub(super) enum StopReason {
     Limit(Limit),
     Outside,
-    /// All runs together have no memory for it.
+    /// The budget has no memory for the guest.
     Busy,
 }
 
-/// What the engine asks while a guest computes.
+/// Decides at each tick of the engine whether a computing guest may continue.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct EpochGuard {
     bounds: GuestBounds,
     stop: StopHandle,
-    /// What it takes of what all runs may take.
+    /// The memory that the guest takes from the budget.
     charge: Option<Arc<Charge>>,
     never_waits: bool,
     clock: Clock,
-    /// Computed before the present step.
+    /// The time that the guest computed before the current step.
     cpu_before: Duration,
-    /// Of what it computed in the present step, what its run was charged for.
+    /// The part of the current step's computing time that the run was already charged for.
     charged: Duration,
-    /// When the present step began, on the clock.
+    /// The clock's time at the beginning of the current step.
     entered: Duration,
-    /// What the thread had computed then, or less; unknown until it is first asked in this step.
+    /// The thread's processor time at the beginning of the current step, or a lower bound of it.
+    /// Unknown until it is first read in this step.
     cpu_entered: Option<Duration>,
     memory_bytes_peak: usize,
     large_pages: LargePages,
-    pub(super) stopped: Option<Stopped>,
+    pub(super) stopped: Option<StopReason>,
 }
 
-impl Watch {
+impl EpochGuard {
     pub(super) fn new(bounds: GuestBounds, control: &GuestControl, clock: Clock) -> Self {
         let charge = control.share.as_ref().map(|share| Arc::new(share.charge()));
         Self {
@@ -171,17 +123,17 @@ impl Watch {
         self.bounds.deadline_at_ms = deadline_at_ms;
     }
 
-    /// Says where the guest's memory is.
+    /// Sets the address of the guest's memory.
     pub(super) fn set_memory(&mut self, memory: *const u8) {
-        self.large_pages = LargePages::of(memory);
+        self.large_pages = LargePages::new(memory);
     }
 
-    /// What is held for the guest until this and all clones are dropped.
+    /// Returns the memory account of the guest, which is held until all clones are dropped.
     pub(super) fn charge(&self) -> Option<Arc<Charge>> {
         self.charge.clone()
     }
 
-    /// Returns when the guest may compute, or is to be stopped instead.
+    /// Waits until the guest may compute or must stop.
     pub(super) fn enter(&mut self, interrupt: &Interrupt) {
         if let Some(charge) = &self.charge {
             charge.share().begin_turn(interrupt, &self.wait());
@@ -213,13 +165,13 @@ impl Watch {
         }
     }
 
-    /// Why the guest may not grow; the caller of the run gets this.
+    /// Returns why the guest may not grow. The caller of the run receives this error.
     pub(super) fn refusal(&self) -> Option<Busy> {
         Some(self.charge.as_ref()?.share().refuse_growth())
     }
 
-    /// What the present step has computed. Where it began is known only by what came before and by
-    /// how long ago that was, so it is never too little.
+    /// Returns the computing time of the current step. The processor time at its beginning is
+    /// estimated from the previous reading and the elapsed time, so the result is never too low.
     fn computed(&mut self, took: Duration) -> Duration {
         let now = thread_time();
         let before = LAST_ASKED.replace(now);
@@ -237,8 +189,8 @@ impl Watch {
         self.memory_bytes_peak as u64
     }
 
-    /// Looks at everything that may end a guest; true when something does. Waits while it is
-    /// another guest's turn.
+    /// Checks all reasons to end the guest, and returns whether there is one. Waits while another
+    /// guest has the turn.
     pub(super) fn must_stop(&mut self) -> bool {
         let passed = self.clock.passed();
         let computed = self.computed(passed.saturating_sub(self.entered));
@@ -256,18 +208,19 @@ impl Watch {
         self.must_stop_after(cpu, passed)
     }
 
-    /// The same where a step begins, when nothing is computed and no clock need be asked for it.
+    /// Does the checks of [`Self::must_stop`] at the beginning of a step. The guest has not yet
+    /// computed, so no clock is read.
     pub(super) fn must_not_begin(&mut self) -> bool {
         self.must_stop_after(self.cpu_before, self.entered)
     }
 
     fn must_stop_after(&mut self, cpu: Duration, passed: Duration) -> bool {
         if self.stop.is_stopped() {
-            self.stopped = Some(Stopped::Outside);
+            self.stopped = Some(StopReason::Outside);
         } else if cpu >= Duration::from_millis(self.bounds.cpu_ms_max) {
-            self.stopped = Some(Stopped::Limit(Limit::Cpu));
+            self.stopped = Some(StopReason::Limit(Limit::Cpu));
         } else if self.clock.ms_at(passed) >= self.bounds.deadline_at_ms {
-            self.stopped = Some(Stopped::Limit(Limit::Time));
+            self.stopped = Some(StopReason::Limit(Limit::Time));
         }
         self.stopped.is_some()
     }
@@ -277,8 +230,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Processor time of this thread: a guest that waits for its turn on a busy
-/// machine does not pay for it.
+/// Returns the processor time of this thread. A guest that waits for its turn on a busy machine is
+/// not charged for the wait.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
@@ -286,7 +239,7 @@ fn thread_time() -> Duration {
     Duration::new(seconds, nanos)
 }
 
-impl ResourceLimiter for Watch {
+impl ResourceLimiter for EpochGuard {
     fn memory_growing(
         &mut self,
         _current: usize,
@@ -294,21 +247,19 @@ impl ResourceLimiter for Watch {
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         if desired as u64 > self.bounds.memory_bytes_max {
-            self.stopped = Some(Stopped::Limit(Limit::Memory));
-            return Err(wasmtime::Error::msg("the guest may not have more memory"));
+            self.stopped = Some(StopReason::Limit(Limit::Memory));
+            return Err(wasmtime::Error::msg("the guest reached its memory limit"));
         }
         if let Some(charge) = &self.charge {
             let wait = (!self.never_waits).then(|| self.wait());
             let grown = charge.grow_to(desired as u64, wait.as_ref());
-            if grown != Grown::Yes {
+            if grown != GrowResult::Yes {
                 self.stopped = Some(match grown {
-                    Grown::Stopped if self.stop.is_stopped() => Stopped::Outside,
-                    Grown::Stopped => Stopped::Limit(Limit::Time),
-                    Grown::Yes | Grown::No => Stopped::Busy,
+                    GrowResult::Stopped if self.stop.is_stopped() => StopReason::Outside,
+                    GrowResult::Stopped => StopReason::Limit(Limit::Time),
+                    GrowResult::Yes | GrowResult::No => StopReason::Busy,
                 });
-                return Err(wasmtime::Error::msg(
-                    "there is no more memory for the guest",
-                ));
+                return Err(wasmtime::Error::msg("no memory is left for the guest"));
             }
         }
         self.memory_bytes_peak = self.memory_bytes_peak.max(desired);
@@ -330,73 +281,73 @@ impl ResourceLimiter for Watch {
 mod tests {
     use super::*;
 
-    fn watch() -> Watch {
+    fn watch() -> EpochGuard {
         let bounds = GuestBounds {
             cpu_ms_max: 1_000_000,
             memory_bytes_max: 0,
             deadline_at_ms: u64::MAX,
         };
-        Watch::new(bounds, &GuestControl::default(), Clock::start())
+        EpochGuard::new(bounds, &GuestControl::default(), Clock::start())
     }
 
     fn interrupt() -> Interrupt {
         Arc::new(|| {})
     }
 
-    /// Computes until this thread has done so for as long.
+    /// Computes until this thread has used the given processor time.
     fn compute(time: Duration) {
         let begun = thread_time();
         while thread_time() - begun < time {}
     }
 
     #[test]
-    fn a_step_is_charged_for_what_it_computed() {
+    fn step_is_charged_its_cpu_time() {
         for is_looked_at in [false, true] {
-            let mut watch = watch();
+            let mut guard = watch();
             let mut computed = Duration::ZERO;
             for time in [100_u64, 1_500, 7_000].map(Duration::from_micros) {
-                watch.enter(&interrupt());
+                guard.enter(&interrupt());
                 compute(time);
                 computed += time;
                 if is_looked_at {
-                    assert!(!watch.must_stop());
+                    assert!(!guard.must_stop());
                     compute(time);
                     computed += time;
                 }
-                watch.leave();
-                // The two clocks may differ by a hair.
+                guard.leave();
+                // The two clocks may differ slightly.
                 let least = computed.mul_f64(0.99);
-                assert!(watch.cpu_before >= least, "{computed:?}: {watch:?}");
+                assert!(guard.cpu_before >= least, "{computed:?}: {guard:?}");
             }
         }
     }
 
     #[test]
-    fn a_step_that_has_to_wait_for_the_processor_does_not_pay_for_it() {
+    fn step_is_not_charged_for_waiting_on_cpu() {
         let wait = Duration::from_millis(300);
-        let mut watch = watch();
-        watch.enter(&interrupt());
-        assert!(!watch.must_stop());
-        watch.leave();
-        let before = watch.cpu_before;
-        watch.enter(&interrupt());
-        thread::sleep(wait);
-        watch.leave();
-        assert!(watch.cpu_before - before < wait, "{watch:?}");
+        let mut guard = watch();
+        guard.enter(&interrupt());
+        assert!(!guard.must_stop());
+        guard.leave();
+        let before = guard.cpu_before;
+        guard.enter(&interrupt());
+        std::thread::sleep(wait);
+        guard.leave();
+        assert!(guard.cpu_before - before < wait, "{guard:?}");
     }
 
     #[test]
-    fn a_step_that_computes_meets_its_bound() {
-        let mut watch = watch();
-        watch.bounds.cpu_ms_max = 5;
-        watch.enter(&interrupt());
-        assert!(!watch.must_not_begin());
+    fn computing_step_hits_cpu_limit() {
+        let mut guard = watch();
+        guard.bounds.cpu_ms_max = 5;
+        guard.enter(&interrupt());
+        assert!(!guard.must_not_begin());
         compute(Duration::from_millis(5));
-        assert!(watch.must_stop());
-        assert_eq!(watch.stopped, Some(Stopped::Limit(Limit::Cpu)));
-        watch.leave();
-        watch.stopped = None;
-        watch.enter(&interrupt());
-        assert!(watch.must_not_begin());
+        assert!(guard.must_stop());
+        assert_eq!(guard.stopped, Some(StopReason::Limit(Limit::Cpu)));
+        guard.leave();
+        guard.stopped = None;
+        guard.enter(&interrupt());
+        assert!(guard.must_not_begin());
     }
 }

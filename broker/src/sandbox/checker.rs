@@ -1,40 +1,44 @@
-//! The checker: a guest that reads the text of scripts, so that no parser of the broker does. What
-//! a hostile script makes of it, too deep a recursion, too much memory or too much time, ends the
-//! guest and becomes one finding.
+//! The checker: a guest that parses scripts, so that the broker needs no parser of scripts. A
+//! hostile script that exhausts recursion, memory or time ends the guest, and the check returns one
+//! finding.
 //!
-//! A guest lives for one request and for the questions about a script that it instrumented. What
-//! it answers is bounded and compared with the script before anything uses it.
+//! A guest lives for one request, and for the questions about a script that it instrumented. Its
+//! replies have limits, and are compared with the script before they are used.
 
 use airlock_core::effect::{GuestStop, GuestUsage};
 use airlock_core::limits::Limits;
-use codegen::check::{Checked, FINDINGS_MAX, Finding, FindingCode, Severity, Surface};
-use codegen::message::{About, Failure, Frame, Look, Question, Reply, Request, Secret, Stop, Wait};
+use codegen::check::{CheckResult, FINDINGS_MAX, Finding, FindingCode, Severity, Surface};
+use codegen::message::{
+    About, Failure, Frame, InstrumentPass, Question, Reply, Request, Secret, Stop, Wait,
+};
 use codegen::text::{clip, is_invisible};
 use codegen::uses::Uses;
 use sandbox_protocol::codec::CodecError;
 
-use super::bounds::{GuestBounds, GuestControl, StopHandle};
+use super::bounds::{GuestBounds, GuestControl};
+use super::instance::{GuestInstance, GuestTurn};
 use super::large_stack;
-use super::live::{Live, Turn};
 use super::{Sandbox, SandboxError};
-use crate::budget::Share;
+use crate::budget::RunShare;
+use crate::stop_handle::StopHandle;
 
-/// Memory that a checker guest may have besides what grows with the script: the shadow stack, the
-/// parser's own data, the names of the tools.
+/// Memory in bytes that a checker guest may use independently of the script: the shadow stack, the
+/// parser's own data, and the names of the tools.
 const MEMORY_BYTES_BASE: u64 = 24 * 1024 * 1024;
-/// Memory for each byte of the request: the densest scripts take 200 times their size.
+/// Additional memory for each byte of the request. The densest scripts need 200 times their size.
 const MEMORY_PER_BYTE: u64 = 240;
-/// Computing time of one request. An ordinary script of 1 MiB takes a twentieth of it.
+/// Maximum computing time of one request in milliseconds. An ordinary script of 1 MiB takes a
+/// twentieth of it.
 const CPU_MS_MAX: u64 = 1_000;
-/// Characters of one message of the checker.
+/// Maximum length of one message of the checker, in characters.
 const MESSAGE_CHARS_MAX: usize = 4_000;
 const FRAMES_MAX: usize = 64;
 
-/// Why the checker has no answer.
+/// The reason for which the checker gave no reply.
 #[derive(Debug, thiserror::Error)]
-enum NoAnswer {
-    /// The script made it meet a limit.
-    #[error("checking it takes more than the limit of {0}")]
+enum CheckerFailure {
+    /// The script made the checker reach a limit.
+    #[error("the check exceeded the limit on {0}")]
     Limit(&'static str),
     #[error("the check was cancelled")]
     Cancelled,
@@ -42,13 +46,13 @@ enum NoAnswer {
     Failed(String),
 }
 
-impl From<CodecError> for NoAnswer {
+impl From<CodecError> for CheckerFailure {
     fn from(error: CodecError) -> Self {
         Self::Failed(error.to_string())
     }
 }
 
-/// What the check of one script may take, and what may stop it.
+/// The limits for the check of one script, and the handle that stops it.
 #[derive(Debug, Clone)]
 pub struct CheckLimits {
     cpu_ms_max: u64,
@@ -58,14 +62,14 @@ pub struct CheckLimits {
 
 impl Default for CheckLimits {
     fn default() -> Self {
-        Self::of(&Limits::default())
+        Self::from_limits(&Limits::default())
     }
 }
 
 impl CheckLimits {
-    /// Those of a run with these limits.
+    /// Returns the limits for a run with these limits.
     #[must_use]
-    pub fn of(limits: &Limits) -> Self {
+    pub fn from_limits(limits: &Limits) -> Self {
         Self {
             cpu_ms_max: limits.guest_cpu_ms_max.min(CPU_MS_MAX),
             deadline_at_ms: u64::MAX,
@@ -73,16 +77,16 @@ impl CheckLimits {
         }
     }
 
-    /// The same, with what stops the run.
+    /// Makes `stop` stop the check, as it stops the run.
     #[must_use]
     pub fn stopped_by(mut self, stop: StopHandle) -> Self {
         self.control.stop = stop;
         self
     }
 
-    /// The same, with memory and turns from the run's share.
+    /// Takes memory and turns from the run's share of the budget.
     #[must_use]
-    pub(crate) fn within(mut self, share: Share) -> Self {
+    pub(crate) fn within(mut self, share: RunShare) -> Self {
         self.control.share = Some(share);
         self
     }
@@ -100,25 +104,25 @@ impl CheckLimits {
     }
 }
 
-/// Memory that the checker may have for a request of so many bytes.
+/// Returns the maximum memory of the checker for a request of this size.
 pub(crate) fn memory_bytes_max(request_bytes: usize) -> u64 {
     MEMORY_BYTES_BASE + MEMORY_PER_BYTE.saturating_mul(request_bytes as u64)
 }
 
-/// Makes checker guests. Cheap to clone.
+/// Creates checker guests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Checker {
     sandbox: Sandbox,
 }
 
 impl Checker {
-    /// The checker that this program carries. It is loaded when it is first needed.
+    /// Returns the checker that this program contains. It is loaded when it is first needed.
     pub fn embedded() -> Result<Self, SandboxError> {
         let sandbox = Sandbox::checker()?;
         Ok(Self { sandbox })
     }
 
-    /// Loads the checker now instead of at the first check. It computes.
+    /// Loads the checker now instead of at the first check. Blocks the thread.
     pub(crate) fn load(&self) -> Result<(), SandboxError> {
         self.sandbox.loaded()
     }
@@ -128,14 +132,15 @@ impl Checker {
         self.sandbox.return_memory();
     }
 
-    /// Checks a script against tools. A script that defeats the checker has one finding.
+    /// Checks a script against tools. If the checker fails on the script, the result is one
+    /// finding.
     pub async fn check(
         &self,
         name: &str,
         script: &str,
         surface: &Surface<'_>,
         limits: &CheckLimits,
-    ) -> (Checked, GuestUsage) {
+    ) -> (CheckResult, GuestUsage) {
         let mut exchange = surface.exchange(name, script);
         let mut usage = GuestUsage::default();
         loop {
@@ -156,18 +161,19 @@ impl Checker {
                     return (presentable(checked), usage);
                 }
                 Ok(Some(_)) => {
-                    let why = NoAnswer::Failed("its answer does not fit the script".to_owned());
+                    let why =
+                        CheckerFailure::Failed("its reply does not match the script".to_owned());
                     return (self.defeated(script, &why, limits).await, usage);
                 }
-                // Whoever cancelled the run is told so by the run.
-                Err(NoAnswer::Cancelled) => return (unread(), usage),
+                // The run itself reports its cancellation.
+                Err(CheckerFailure::Cancelled) => return (unread(), usage),
                 Err(why) => return (self.defeated(script, &why, limits).await, usage),
             }
         }
     }
 
-    /// Which globals and members a script uses; none where that cannot be found out. Each call is
-    /// held to what the session may use all the same.
+    /// Returns which globals and members a script uses, or an empty result if that cannot be
+    /// determined. Each call is still checked against the tools that the session may use.
     pub async fn uses(&self, script: &str, limits: CheckLimits) -> Uses {
         let Ok(request) = (Request::Uses { script }).encode() else {
             return Uses::default();
@@ -178,14 +184,14 @@ impl Checker {
         }
     }
 
-    /// The script with code that reports what fails in it, and the guest that understands the
-    /// reports.
+    /// Adds code to the script that reports what fails in it. Returns the script with the guest
+    /// that understands the reports.
     pub(super) fn instrument(
         &self,
         script: &str,
-        look: Look,
+        look: InstrumentPass,
         control: &GuestControl,
-    ) -> Option<Instrumented> {
+    ) -> Option<InstrumentedScript> {
         let secret = secret()?;
         let request = Request::Instrument {
             script,
@@ -195,13 +201,13 @@ impl Checker {
         self.instrumented(&request.encode().ok()?, control)
     }
 
-    /// The script with code that reports where it is, from a step on at each step.
+    /// Adds code to the script that reports its position, from step `from` on at each step.
     pub(super) fn follow(
         &self,
         script: &str,
         from: Option<u64>,
         control: &GuestControl,
-    ) -> Option<Instrumented> {
+    ) -> Option<InstrumentedScript> {
         let secret = secret()?;
         let request = Request::Follow {
             script,
@@ -211,50 +217,55 @@ impl Checker {
         self.instrumented(&request.encode().ok()?, control)
     }
 
-    fn instrumented(&self, request: &[u8], control: &GuestControl) -> Option<Instrumented> {
+    fn instrumented(&self, request: &[u8], control: &GuestControl) -> Option<InstrumentedScript> {
         let limits = CheckLimits {
             control: control.clone(),
             ..CheckLimits::default()
         };
         let bounds = limits.bounds(request);
         let started = large_stack::run(|| {
-            let mut live = Live::new(&self.sandbox, bounds, control, &[]).ok()?;
-            let reply = exchange(&mut live, request, Turn::Start).ok()?;
+            let mut live = GuestInstance::new(&self.sandbox, bounds, control, &[]).ok()?;
+            let reply = exchange(&mut live, request, GuestTurn::Start).ok()?;
             Some((live, reply))
         });
         match started?? {
-            (live, Reply::Instrumented(Some(text))) => Some(Instrumented { text, live }),
+            (live, Reply::Instrumented(Some(text))) => Some(InstrumentedScript { text, live }),
             _ => None,
         }
     }
 
-    /// One request to a guest of its own.
+    /// Sends one request to a new guest.
     async fn ask(
         &self,
         request: Vec<u8>,
         limits: CheckLimits,
-    ) -> (Result<Reply, NoAnswer>, GuestUsage) {
+    ) -> (Result<Reply, CheckerFailure>, GuestUsage) {
         let sandbox = self.sandbox.clone();
         let answered = large_stack::run_aside(move || {
             let bounds = limits.bounds(&request);
-            let mut live = match Live::new(&sandbox, bounds, &limits.control, &[]) {
+            let mut live = match GuestInstance::new(&sandbox, bounds, &limits.control, &[]) {
                 Ok(live) => live,
                 Err(stop) => return (Err(no_answer(&stop)), GuestUsage::default()),
             };
-            let reply = exchange(&mut live, &request, Turn::Start);
+            let reply = exchange(&mut live, &request, GuestTurn::Start);
             (reply, live.usage())
         });
         answered.await.unwrap_or_else(|| {
-            let why = "no thread can be started for it".to_owned();
-            (Err(NoAnswer::Failed(why)), GuestUsage::default())
+            let why = "airlock could not start a thread".to_owned();
+            (Err(CheckerFailure::Failed(why)), GuestUsage::default())
         })
     }
 
-    /// The one finding about a script that the checker could not read to its end: where it is
-    /// nested too deeply, if that is the reason.
-    async fn defeated(&self, script: &str, why: &NoAnswer, limits: &CheckLimits) -> Checked {
+    /// Returns the one finding about a script that the checker could not process. If the script is
+    /// nested too deeply, the finding has the position of the nesting.
+    async fn defeated(
+        &self,
+        script: &str,
+        why: &CheckerFailure,
+        limits: &CheckLimits,
+    ) -> CheckResult {
         let nesting = match (why, (Request::Nesting { script }).encode()) {
-            (NoAnswer::Limit(_), Ok(request)) => {
+            (CheckerFailure::Limit(_), Ok(request)) => {
                 let limits = CheckLimits {
                     control: limits.control.clone(),
                     ..CheckLimits::default()
@@ -270,17 +281,17 @@ impl Checker {
             (_, Some(_)) => (
                 FindingCode::TooDeep,
                 "the script is nested too deeply".to_owned(),
-                "Give inner parts names of their own.",
+                "Move inner parts into variables.",
             ),
-            (NoAnswer::Limit(_), None) => (
+            (CheckerFailure::Limit(_), None) => (
                 FindingCode::TooComplex,
                 format!("the script is too complex to check: {why}"),
                 "Split it into smaller statements or shorter scripts.",
             ),
-            (NoAnswer::Cancelled | NoAnswer::Failed(_), None) => (
+            (CheckerFailure::Cancelled | CheckerFailure::Failed(_), None) => (
                 FindingCode::TooComplex,
                 why.to_string(),
-                "Run it again when the machine has room.",
+                "Run the script again when the machine has more free memory.",
             ),
         };
         let (line, column) = nesting.unwrap_or((1, 1));
@@ -292,16 +303,16 @@ impl Checker {
             message,
             suggestion: Some(suggestion.to_owned()),
         };
-        Checked {
+        CheckResult {
             findings: vec![finding],
             ..unread()
         }
     }
 }
 
-/// Of a script that was not read.
-fn unread() -> Checked {
-    Checked {
+/// Returns the result for a script that was not read.
+fn unread() -> CheckResult {
+    CheckResult {
         form: None,
         blanked: None,
         findings: Vec::new(),
@@ -309,14 +320,15 @@ fn unread() -> Checked {
     }
 }
 
-/// A script that reports on itself, with the guest that made it and understands what it prints.
+/// A script that reports on itself, with the guest that instrumented it and understands its
+/// reports.
 #[derive(Debug)]
-pub(super) struct Instrumented {
+pub(super) struct InstrumentedScript {
     pub(super) text: String,
-    live: Live,
+    live: GuestInstance,
 }
 
-impl Instrumented {
+impl InstrumentedScript {
     pub(super) fn failure(&mut self, console: Vec<&str>, name: &str) -> Option<Failure> {
         match self.ask(About::Error { name }, console)? {
             Reply::Failure(failure) => failure.map(presentable_failure),
@@ -349,40 +361,45 @@ impl Instrumented {
     fn ask(&mut self, about: About<'_>, console: Vec<&str>) -> Option<Reply> {
         let question = Question { about, console }.encode().ok()?;
         let live = &mut self.live;
-        large_stack::run(|| exchange(live, &question, Turn::Resume).ok())?
+        large_stack::run(|| exchange(live, &question, GuestTurn::Resume).ok())?
     }
 }
 
-/// What a script that prints on the same console cannot know.
+/// Returns a secret that marks the reports. The script prints on the same console, and cannot know
+/// the secret.
 fn secret() -> Option<Secret> {
     getrandom::u64().map(Secret).ok()
 }
 
-/// One request and its reply. The stack of this thread is large.
-fn exchange(live: &mut Live, frame: &[u8], turn: Turn) -> Result<Reply, NoAnswer> {
+/// Sends one request and returns the reply. The caller must be on a thread with a large stack.
+fn exchange(
+    live: &mut GuestInstance,
+    frame: &[u8],
+    turn: GuestTurn,
+) -> Result<Reply, CheckerFailure> {
     let reply = live
         .exchange(frame, turn)
         .map_err(|stop| no_answer(&stop))?;
     Ok(Reply::decode(&reply)?)
 }
 
-fn no_answer(stop: &GuestStop) -> NoAnswer {
+fn no_answer(stop: &GuestStop) -> CheckerFailure {
     use airlock_core::limits::Limit;
     match stop {
-        GuestStop::Limit { limit, .. } => NoAnswer::Limit(match limit {
+        GuestStop::Limit { limit, .. } => CheckerFailure::Limit(match limit {
             Limit::Cpu | Limit::Time => "computing time",
             Limit::Memory => "memory",
             _ => "nested calls",
         }),
-        GuestStop::Interrupted { .. } => NoAnswer::Cancelled,
-        GuestStop::Busy { why, .. } => NoAnswer::Failed(why.clone()),
-        GuestStop::EngineFault { why, .. } => NoAnswer::Failed(clip(why, 200)),
+        GuestStop::Interrupted { .. } => CheckerFailure::Cancelled,
+        GuestStop::Busy { why, .. } => CheckerFailure::Failed(why.clone()),
+        GuestStop::EngineFault { why, .. } => CheckerFailure::Failed(clip(why, 200)),
     }
 }
 
-/// Whether an answer can be one about this script: a script without its types has every character
-/// of the script in its place, or a blank or a single mark instead.
-fn is_plausible(checked: &Checked, script: &str) -> bool {
+/// Returns whether a result can belong to this script. In the text without types, each character
+/// must be the one of the script, or a blank or mark instead.
+fn is_plausible(checked: &CheckResult, script: &str) -> bool {
     let is_erased = |blanked: &String| {
         let mut own = script.chars();
         let mut marks = blanked.chars();
@@ -397,12 +414,12 @@ fn is_plausible(checked: &Checked, script: &str) -> bool {
     checked.findings.len() <= FINDINGS_MAX && checked.blanked.as_ref().is_none_or(is_erased)
 }
 
-/// What the eraser of types writes instead of a character.
+/// Returns whether the removal of types writes this character in place of another.
 fn is_mark(c: char) -> bool {
     matches!(c, ' ' | ';' | '(' | ')')
 }
 
-fn presentable(mut checked: Checked) -> Checked {
+fn presentable(mut checked: CheckResult) -> CheckResult {
     for finding in &mut checked.findings {
         finding.message = presentable_text(&finding.message);
         finding.suggestion = finding.suggestion.as_deref().map(presentable_text);
@@ -431,7 +448,7 @@ fn presentable_stack(stack: Vec<Frame>) -> Vec<Frame> {
         .collect()
 }
 
-/// Bounded, and without what nobody can see. Line breaks and tabs stay.
+/// Limits the length of a text, and removes invisible characters except line breaks and tabs.
 fn presentable_text(text: &str) -> String {
     let is_shown = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c));
     clip(

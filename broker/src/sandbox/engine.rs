@@ -1,23 +1,24 @@
-//! Which JavaScript engine runs a script.
+//! The JavaScript engines that can run a script.
 
 use std::fmt;
 
 use guest_image::GuestImage;
 
-/// The engines that there are. Which of them a build carries is asked of [`Self::image`].
+/// The JavaScript engines. [`Self::image`] returns `None` for an engine that this build does not
+/// contain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JsEngine {
-    /// Boa: every build carries it.
+    /// Boa, which every build contains.
     #[default]
     Boa,
-    /// QuickJS-NG: carried by builds that found it made.
+    /// QuickJS-NG, which a build contains if its image existed at build time.
     QuickJs,
 }
 
 impl JsEngine {
     pub const ALL: [Self; 2] = [Self::Boa, Self::QuickJs];
 
-    /// As flags, files and the journal name it.
+    /// Returns the name in flags, files and the journal.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,7 +32,7 @@ impl JsEngine {
         Self::ALL.into_iter().find(|engine| engine.name() == name)
     }
 
-    /// The guest that this program carries, when it does.
+    /// Returns the guest that this program contains, if there is one.
     #[must_use]
     pub fn image(self) -> Option<GuestImage> {
         match self {
@@ -40,15 +41,16 @@ impl JsEngine {
         }
     }
 
-    /// The shadow stack at the beginning of its guest's memory, as it was linked.
+    /// Returns the size in bytes of the shadow stack at the beginning of the guest's memory. The
+    /// linker fixes it.
     pub(super) fn shadow_stack_bytes(self) -> usize {
         match self {
-            Self::Boa => cage::SHADOW_STACK_BYTES,
+            Self::Boa => wasmtime_config::SHADOW_STACK_BYTES,
             Self::QuickJs => quickjs_image::SHADOW_STACK_BYTES,
         }
     }
 
-    /// Words of the language that scripts know from elsewhere and this engine does not have.
+    /// Returns common language features that this engine does not have.
     #[must_use]
     pub fn lacks(self) -> &'static [&'static str] {
         match self {

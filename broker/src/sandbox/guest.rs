@@ -1,27 +1,28 @@
-//! One guest, from its start to its end.
+//! One guest from its start to its end.
 
 use std::fmt;
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
-use codegen::message::Look;
+use codegen::message::InstrumentPass;
 use sandbox_protocol::codec::{encode_start, split_resume};
 use sandbox_protocol::{Resume, ScriptError, Start, Step, StepState};
 
 use super::Sandbox;
-use super::bounds::{GuestBounds, GuestControl, StopHandle};
-use super::live::{Live, Turn, fault};
-use super::second_look::{self, Recording, Told};
-use crate::budget::Share;
+use super::bounds::{GuestBounds, GuestControl};
+use super::instance::{GuestInstance, GuestTurn, fault};
+use super::second_look::{self, RecordedTurns, Recording};
+use crate::budget::RunShare;
+use crate::stop_handle::StopHandle;
 
-/// A guest of a sandbox. Dropping it frees everything it has.
+/// A guest of a sandbox. Dropping it frees all its resources.
 pub struct Guest {
     sandbox: Sandbox,
     bounds: GuestBounds,
     control: GuestControl,
-    live: Option<Live>,
+    live: Option<GuestInstance>,
     recording: Recording,
-    /// How many tools each server has.
+    /// The number of tools of each server.
     tools: Vec<usize>,
     usage: GuestUsage,
     whereabouts: Option<Whereabouts>,
@@ -52,19 +53,19 @@ impl Guest {
         }
     }
 
-    /// The same guest, which takes its memory and its turns from its run's share.
+    /// Takes memory and turns from the run's share of the budget.
     #[must_use]
-    pub(crate) fn within(mut self, share: Share) -> Self {
+    pub(crate) fn within(mut self, share: RunShare) -> Self {
         self.control.share = Some(share);
         self
     }
 
-    /// Totals so far.
+    /// Returns the total usage so far.
     pub fn usage(&self) -> GuestUsage {
         self.usage
     }
 
-    /// Where the script was when it met a limit or could not go on, as far as that could be found
+    /// Returns where the script was when it reached a limit or deadlocked, if that could be found
     /// out.
     pub fn whereabouts(&self) -> Option<&Whereabouts> {
         self.whereabouts.as_ref()
@@ -78,25 +79,25 @@ impl Guest {
         }
     }
 
-    /// Starts the script and runs it as far as it goes.
+    /// Starts the script and runs it until it waits or ends.
     pub fn start(&mut self, start: &Start) -> Result<Step, GuestStop> {
         let servers = start.stubs.iter();
         self.tools = servers.map(|server| server.tools.len()).collect();
-        let live = Live::new(&self.sandbox, self.bounds, &self.control, &self.tools)?;
+        let live = GuestInstance::new(&self.sandbox, self.bounds, &self.control, &self.tools)?;
         self.live = Some(live);
         let frame = encode_start(start).map_err(fault)?;
-        self.turn(frame, &[], Turn::Start)
+        self.turn(frame, &[], GuestTurn::Start)
     }
 
-    /// Hands outcomes in and runs on.
+    /// Passes the outcomes of calls to the script and runs it until it waits or ends.
     pub fn resume(&mut self, resume: &Resume) -> Result<Step, GuestStop> {
         let (frame, last) = split_resume(resume).map_err(fault)?;
-        self.turn(frame, last, Turn::Resume)
+        self.turn(frame, last, GuestTurn::Resume)
     }
 
-    /// A guest for a second look, which others need not wait for.
-    fn fresh(&self, bounds: GuestBounds, control: &GuestControl) -> Option<Live> {
-        Live::new(&self.sandbox, bounds, control, &self.tools).ok()
+    /// Creates a guest for a second look. It does not wait for memory.
+    fn fresh(&self, bounds: GuestBounds, control: &GuestControl) -> Option<GuestInstance> {
+        GuestInstance::new(&self.sandbox, bounds, control, &self.tools).ok()
     }
 
     fn control_of_look(&self) -> GuestControl {
@@ -106,8 +107,9 @@ impl Guest {
         }
     }
 
-    /// One turn of the guest, which is told a frame in two pieces. Whatever ends it frees it.
-    fn turn(&mut self, frame: Vec<u8>, last: &[u8], turn: Turn) -> Result<Step, GuestStop> {
+    /// Runs one turn of the guest with a frame in two pieces. If the turn ends the guest, its
+    /// resources are freed.
+    fn turn(&mut self, frame: Vec<u8>, last: &[u8], turn: GuestTurn) -> Result<Step, GuestStop> {
         let Some(mut live) = self.live.take() else {
             return Err(fault("the guest was resumed after its end"));
         };
@@ -146,7 +148,7 @@ impl Guest {
     }
 
     fn look_again(&mut self, error: &mut ScriptError) {
-        for look in [Look::First, Look::Closer] {
+        for look in [InstrumentPass::Calls, InstrumentPass::Operators] {
             let may_find_more = self.look(|told, live| told.improve(live, error, look));
             if may_find_more != Some(true) {
                 return;
@@ -158,8 +160,12 @@ impl Guest {
         self.whereabouts = self.look(|told, live| told.waits(live)).flatten();
     }
 
-    /// A fresh guest, when there is room for one, with all that the first was told.
-    fn look<T>(&mut self, look: impl FnOnce(Told<'_>, &mut Live) -> T) -> Option<T> {
+    /// Creates a fresh guest, if there is room for one, and lets `look` repeat the recorded turns
+    /// in it.
+    fn look<T>(
+        &mut self,
+        look: impl FnOnce(RecordedTurns<'_>, &mut GuestInstance) -> T,
+    ) -> Option<T> {
         let bounds = second_look::bounds(self.bounds, self.usage)?;
         let control = self.control_of_look();
         let told = self.recording.whole(&control)?;

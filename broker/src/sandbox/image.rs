@@ -1,4 +1,4 @@
-//! An image in an engine, ready to be instantiated.
+//! An image that is loaded into an engine, ready to be instantiated.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -10,29 +10,29 @@ use rustix::mm::{MprotectFlags, mprotect};
 use wasmtime::{Config, CustomCodeMemory, Engine, InstancePre, Linker, Module, ModuleExport};
 
 use super::SandboxError;
-use super::bounds::Watch;
+use super::bounds::EpochGuard;
 use super::engine::JsEngine;
 use super::single_pages::SinglePages;
 use super::ticker::Ticker;
 use crate::budget::Interrupt;
 
-/// No machine that an image is built for has smaller pages.
+/// The smallest page size of all machines for which images are built.
 const PAGE_BYTES: usize = 4096;
 
-pub(super) struct Loaded {
+pub(super) struct LoadedImage {
     pub(super) engine: Engine,
-    pub(super) instances: InstancePre<Watch>,
+    pub(super) instances: InstancePre<EpochGuard>,
     pub(super) exports: Exports,
     pub(super) ticker: Ticker,
-    /// Makes its guests look up before the next tick.
+    /// Makes a computing guest check its bounds before the next tick.
     pub(super) interrupt: Interrupt,
     pub(super) single_pages: SinglePages,
     pub(super) shadow_stack_bytes: usize,
-    /// Where its guests leave their last words, once one of them has said so.
+    /// The address of the guests' final output, once a guest has reported it.
     pub(super) landmark: OnceLock<u32>,
 }
 
-/// Where a guest's exports are, looked up once.
+/// The exports of a guest, looked up once.
 pub(super) struct Exports {
     pub(super) memory: ModuleExport,
     pub(super) alloc: ModuleExport,
@@ -41,17 +41,17 @@ pub(super) struct Exports {
     pub(super) landmark: ModuleExport,
 }
 
-impl fmt::Debug for Loaded {
+impl fmt::Debug for LoadedImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loaded").finish_non_exhaustive()
+        f.debug_struct("LoadedImage").finish_non_exhaustive()
     }
 }
 
-impl Loaded {
+impl LoadedImage {
     pub(super) fn load(
         engine: Engine,
         image: GuestImage,
-        bytes: Bytes,
+        bytes: ImageBytes,
     ) -> Result<Self, SandboxError> {
         let name = image.name;
         let unloadable = |why: wasmtime::Error| unloadable(name, &why);
@@ -63,7 +63,8 @@ impl Loaded {
                 import,
             });
         }
-        // Here and not with the first guest, so that it is told before anything has begun.
+        // Wasmtime would do this with the first guest. Doing it here reports a failure before a run
+        // begins.
         module
             .initialize_copy_on_write_image()
             .map_err(unloadable)?;
@@ -99,8 +100,10 @@ impl Loaded {
             ticker,
             interrupt,
             single_pages: SinglePages::ask(),
-            shadow_stack_bytes: JsEngine::of_name(name)
-                .map_or(cage::SHADOW_STACK_BYTES, JsEngine::shadow_stack_bytes),
+            shadow_stack_bytes: JsEngine::of_name(name).map_or(
+                wasmtime_config::SHADOW_STACK_BYTES,
+                JsEngine::shadow_stack_bytes,
+            ),
             landmark: OnceLock::new(),
         })
     }
@@ -118,24 +121,24 @@ fn unloadable(name: &str, why: &wasmtime::Error) -> SandboxError {
     }
 }
 
-/// What becomes of an image's bytes.
+/// How the bytes of an image are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bytes {
-    /// They run where they lie. The engine allows that once in a process.
+pub(super) enum ImageBytes {
+    /// The code runs from the image itself. The engine allows that once per process.
     InPlace,
     Copied,
 }
 
-fn deserialize(engine: &Engine, image: GuestImage, bytes: Bytes) -> wasmtime::Result<Module> {
+fn deserialize(engine: &Engine, image: GuestImage, bytes: ImageBytes) -> wasmtime::Result<Module> {
     let whole = NonNull::from(image.precompiled);
     let is_page_aligned = image.precompiled.as_ptr().addr().is_multiple_of(PAGE_BYTES);
-    // SAFETY: the bytes are what `precompile_module` of this very version wrote:
-    // they were built with this program, or carry a digest that was decided on.
-    // The engine refuses other versions, settings and processors by itself. They
-    // live as long as the program, and nothing can write to them.
+    // SAFETY: the bytes are the output of `precompile_module` of exactly this version. They were
+    // built with this program, or have a digest that was fixed beforehand. Wasmtime refuses images
+    // for other versions, settings and processors. The bytes live as long as the program, and
+    // nothing can write to them.
     #[expect(unsafe_code, reason = "compiled code can only be trusted, not checked")]
     unsafe {
-        if bytes == Bytes::InPlace && is_page_aligned {
+        if bytes == ImageBytes::InPlace && is_page_aligned {
             Module::deserialize_raw(engine, whole)
         } else {
             Module::deserialize(engine, image.precompiled)
@@ -143,9 +146,8 @@ fn deserialize(engine: &Engine, image: GuestImage, bytes: Bytes) -> wasmtime::Re
     }
 }
 
-/// Lets the engine run an image where it lies, in the program's own read-only
-/// pages, which are shared with every other process of this program and read
-/// from disk as they are needed.
+/// Lets Wasmtime run an image from the program's own read-only pages. Other processes of this
+/// program share these pages, and the kernel reads them from disk when they are needed.
 pub(super) fn in_place(config: &mut Config) {
     config.with_custom_code_memory(Some(Arc::new(InPlace)));
 }
@@ -158,7 +160,7 @@ impl CustomCodeMemory for InPlace {
     }
 
     fn publish_executable(&self, start: *const u8, length: usize) -> wasmtime::Result<()> {
-        // SAFETY: the range is whole pages of one image, which hold nothing but its code.
+        // SAFETY: the range consists of whole pages of one image that contain only its code.
         #[expect(unsafe_code, reason = "making pages executable has no safe form")]
         unsafe {
             let readable_code = MprotectFlags::READ | MprotectFlags::EXEC;
@@ -167,7 +169,7 @@ impl CustomCodeMemory for InPlace {
         Ok(())
     }
 
-    /// The pages stay as they are: read-only, and code.
+    /// Leaves the pages read-only and executable.
     fn unpublish_executable(&self, _start: *const u8, _length: usize) -> wasmtime::Result<()> {
         Ok(())
     }

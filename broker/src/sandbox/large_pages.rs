@@ -1,18 +1,18 @@
-//! Large pages for guests that grow large: touching memory for the first time
-//! costs a good part of what a large result costs, and a large page is touched once.
+//! Large pages for guests that use much memory. Touching memory for the first time takes a large
+//! part of the time for a large result, and a large page is touched only once.
 
 use std::fmt;
 
-/// Where large pages begin: behind the image, and some more.
+/// Offset in bytes at which large pages begin. It is larger than every image.
 const FROM_BYTES: usize = 8 * 1024 * 1024;
 
-/// Guests that stay smaller have none. They have little to gain, and on a machine that is short
-/// of memory the kernel makes room for a large page while the guest waits.
+/// The minimum memory in bytes of a guest with large pages. Smaller guests gain little, and on a
+/// machine that is short of memory they would wait while the kernel makes room for a large page.
 const LARGE_BYTES_MIN: usize = 16 * 1024 * 1024;
 
-/// A guest's memory, as far as this module must know it.
+/// Requests large pages for a guest's memory, once.
 pub(super) struct LargePages {
-    /// Its address; none where there is nothing to ask for any more.
+    /// The address of the memory, or `None` once large pages were requested.
     base: Option<usize>,
 }
 
@@ -27,14 +27,14 @@ impl LargePages {
         Self { base: None }
     }
 
-    /// For a memory that begins here and stays here, with room for as much as it may grow.
-    pub(super) fn of(memory: *const u8) -> Self {
+    /// Creates the value for a memory at a fixed address, with address space for all its growth.
+    pub(super) fn new(memory: *const u8) -> Self {
         Self {
             base: Some(memory.expose_provenance()),
         }
     }
 
-    /// To be told before the memory grows. Asks once, for all that may come.
+    /// Requests large pages. Called before the memory grows; requests once for all later growth.
     pub(super) fn grow(&mut self, desired: usize, bytes_max: u64) {
         if desired < LARGE_BYTES_MIN {
             return;
@@ -46,7 +46,7 @@ impl LargePages {
     }
 }
 
-/// No guest can have more.
+/// Maximum size of a guest's memory in bytes.
 const ADDRESSABLE_BYTES: usize = 4 * 1024 * 1024 * 1024;
 
 #[cfg(target_os = "linux")]
@@ -57,14 +57,14 @@ fn ask(base: usize, bytes_max: usize) {
         return;
     };
     let from = std::ptr::with_exposed_provenance_mut::<u8>(base + FROM_BYTES);
-    // SAFETY: all of it is the address space that is reserved for this one memory. What is mapped
-    // there stays what it is; only the size of the pages behind it is up to the kernel.
+    // SAFETY: the whole range is the address space that is reserved for this one memory. Mapped
+    // data stays as it is; only the size of the pages behind it is up to the kernel.
     #[expect(
         unsafe_code,
-        reason = "advice about memory that nobody holds has no safe form"
+        reason = "`madvise` has no safe form for memory that Rust does not own"
     )]
     let asked = unsafe { madvise(from.cast(), bytes, Advice::LinuxHugepage) };
-    // A kernel without large pages has small ones.
+    // A kernel without large pages uses small ones.
     let _ = asked;
 }
 

@@ -1,34 +1,34 @@
-//! Reading what a guest says from its memory. Every address and length is the
-//! guest's word, and is checked before a byte is read.
+//! Reads the output of a guest from its memory. Every address and length comes from the guest, and
+//! is checked before a byte is read.
 
 use sandbox_protocol::ConsoleLine;
 use sandbox_protocol::codec::decode_lines;
 
-/// Bytes of a fault's text that the guest keeps; see its `landmark` module,
-/// which has the layout that is read here.
+/// Maximum length in bytes of the fault text that the guest keeps. The guest's `landmark` module
+/// defines the layout that is read here.
 const FAULT_BYTES_MAX: usize = 240;
 
-/// Printed bytes that are read from a guest that was stopped.
+/// Maximum number of printed bytes that are read from a guest that was stopped.
 const PRINTED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The frame that an answer speaks of: its address in the upper half, its length
-/// in the lower one.
+/// Returns the frame to which an answer refers. The upper half of the answer is the address, and
+/// the lower half is the length.
 pub(super) fn frame(memory: &[u8], answer: u64) -> Option<&[u8]> {
     let address = usize::try_from(answer >> 32).ok()?;
     let length = usize::try_from(answer & u64::from(u32::MAX)).ok()?;
     bytes(memory, address, length)
 }
 
-/// What the guest left at its landmark.
+/// The final output that the guest left at its landmark.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct LastWords {
-    /// Printed in the turn that did not end.
+pub(super) struct FinalOutput {
+    /// The lines that were printed in the turn that did not end.
     pub(super) console: Vec<ConsoleLine>,
-    /// Why it gave up, when it did so itself.
+    /// The reason for which the guest stopped itself, or an empty text.
     pub(super) fault: String,
 }
 
-impl LastWords {
+impl FinalOutput {
     pub(super) fn read(memory: &[u8], landmark: u32) -> Self {
         Self {
             console: printed(memory, landmark).unwrap_or_default(),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_outside_the_memory_is_no_frame() {
+    fn frame_outside_memory_is_rejected() {
         let memory = [7; 64];
         assert_eq!(frame(&memory, answer(60, 4)), Some(&[7; 4][..]));
         for (address, length) in [
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_read_where_they_lie() {
+    fn final_output_is_read_from_landmark() {
         let mut memory = vec![0; 128];
         let mut lines = Vec::new();
         append_line(&mut lines, ConsoleLevel::Log, "almost");
@@ -97,18 +97,18 @@ mod tests {
         memory[4..8].copy_from_slice(&(lines.len() as u32).to_le_bytes());
         memory[8..12].copy_from_slice(&3_u32.to_le_bytes());
         memory[12..15].copy_from_slice(b"w\nh");
-        let words = LastWords::read(&memory, 0);
+        let words = FinalOutput::read(&memory, 0);
         assert_eq!(words.console[0].text, "almost");
         assert_eq!(words.fault, "wh");
     }
 
     #[test]
-    fn nonsense_at_the_landmark_is_silence() {
+    fn invalid_landmark_yields_no_output() {
         let memory = vec![0xff; 256];
         for landmark in [0, 128, 250, 256, u32::MAX] {
-            let words = LastWords::read(&memory, landmark);
+            let words = FinalOutput::read(&memory, landmark);
             assert!(words.console.is_empty());
         }
-        assert_eq!(LastWords::read(&[], 0), LastWords::default());
+        assert_eq!(FinalOutput::read(&[], 0), FinalOutput::default());
     }
 }

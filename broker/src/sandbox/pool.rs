@@ -1,33 +1,34 @@
-//! The pool's memories: which there are, and whether a guest uses any of them.
+//! The memories of the pool, and whether a guest uses any of them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Cheap to clone; all clones are one pool.
+/// The pool. Cheap to clone; all clones share one pool.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pool(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     guests: usize,
-    /// Where each memory begins that a guest has had.
+    /// The addresses of all memories that guests have used.
     memories: BTreeSet<usize>,
 }
 
-/// A guest takes a memory of the pool, until this is dropped.
+/// Counts one guest in the pool until it is dropped.
 #[derive(Debug)]
-pub(super) struct InPool(Pool);
+pub(super) struct PoolSlot(Pool);
 
 impl Pool {
-    /// To be called before a guest takes a memory; what it returns is dropped after the guest.
-    pub(super) fn enter(&self) -> InPool {
+    /// Counts a guest. Called before the guest takes a memory; the result must be dropped after the
+    /// guest.
+    pub(super) fn enter(&self) -> PoolSlot {
         self.lock().guests += 1;
-        InPool(self.clone())
+        PoolSlot(self.clone())
     }
 
-    /// Returns to the system what ended guests have left in the memories, if no guest is there.
+    /// Gives the memory that ended guests have left back to the system, if no guest is in the pool.
     pub(super) fn return_memory(&self) {
-        // No guest comes while it is held.
+        // No guest can enter while the lock is held.
         let state = self.lock();
         if state.guests == 0 {
             state.memories.iter().copied().for_each(restore);
@@ -39,39 +40,39 @@ impl Pool {
     }
 }
 
-impl InPool {
-    /// The guest's memory begins here.
+impl PoolSlot {
+    /// Records the address of the guest's memory.
     pub(super) fn has(&self, memory: *const u8) {
         self.0.lock().memories.insert(memory.expose_provenance());
     }
 }
 
-impl Drop for InPool {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         self.0.lock().guests -= 1;
     }
 }
 
-/// Address space of each memory.
+/// Address space of each memory in bytes.
 #[cfg(target_os = "linux")]
 const MEMORY_BYTES: usize = 4 * 1024 * 1024 * 1024;
 
-/// Makes a memory that no guest has what it is before a guest runs.
+/// Restores an unused memory to its state before a guest runs.
 #[cfg(target_os = "linux")]
 fn restore(begin: usize) {
     use rustix::mm::{Advice, madvise};
 
     let memory = std::ptr::with_exposed_provenance_mut::<u8>(begin);
-    // SAFETY: all of it is the address space that the pool keeps for this one memory, mapped
-    // privately. No guest has it and none is being made. The pool has restored it after its last
-    // guest, so that its pages read the same whether they are there or not: as the image has them,
-    // or as zeros.
+    // SAFETY: the whole range is the address space that the pool keeps for this one memory, mapped
+    // privately. No guest uses it and none is being created. The pool restored it after its last
+    // guest, so its pages read the same whether they are resident or not: as in the image, or as
+    // zeros.
     #[expect(
         unsafe_code,
-        reason = "advice about memory that nobody holds has no safe form"
+        reason = "`madvise` has no safe form for memory that Rust does not own"
     )]
     let restored = unsafe { madvise(memory.cast(), MEMORY_BYTES, Advice::LinuxDontNeed) };
-    // A kernel that refuses keeps the pages.
+    // If the kernel refuses, the pages stay resident.
     let _ = restored;
 }
 

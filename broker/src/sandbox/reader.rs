@@ -1,5 +1,5 @@
-//! What a guest says at the end of a turn, read from its memory and held against
-//! what it was offered. Nothing of it is believed before that.
+//! Reads the step of a guest from its memory at the end of a turn, and validates it against the
+//! offered tools. Nothing in it is trusted before that.
 
 use sandbox_protocol::codec::{CodecError, decode_step};
 use sandbox_protocol::{OpenCall, Step};
@@ -8,26 +8,26 @@ use thiserror::Error;
 use super::memory;
 
 #[derive(Debug, Error, PartialEq, Eq)]
-pub(super) enum Nonsense {
+pub(super) enum BadGuestOutput {
     #[error("the guest's frame lies outside its memory")]
     Outside,
     #[error(transparent)]
     Frame(#[from] CodecError),
-    #[error("the guest reused or skipped the number of a call")]
+    #[error("the guest reused or skipped a call number")]
     Ticket,
     #[error("the guest called a tool that was never offered")]
     Tool,
 }
 
-/// Reads all the steps of one guest.
+/// Reads all steps of one guest.
 #[derive(Debug)]
-pub(super) struct Reader {
-    /// How many tools each server has; a call of another one makes no sense.
+pub(super) struct StepReader {
+    /// The number of tools of each server. A call of any other tool is invalid.
     tools: Vec<usize>,
     next_ticket: u32,
 }
 
-impl Reader {
+impl StepReader {
     pub(super) fn new(tools: &[usize]) -> Self {
         Self {
             tools: tools.to_vec(),
@@ -35,22 +35,22 @@ impl Reader {
         }
     }
 
-    /// The step whose frame an answer speaks of.
-    pub(super) fn step(&mut self, memory: &[u8], answer: u64) -> Result<Step, Nonsense> {
-        let frame = memory::frame(memory, answer).ok_or(Nonsense::Outside)?;
+    /// Returns the step whose frame an answer refers to.
+    pub(super) fn step(&mut self, memory: &[u8], answer: u64) -> Result<Step, BadGuestOutput> {
+        let frame = memory::frame(memory, answer).ok_or(BadGuestOutput::Outside)?;
         let step = decode_step(frame)?;
         step.calls.iter().try_for_each(|call| self.check(call))?;
         Ok(step)
     }
 
-    /// Tickets count up by one, and every call is of a tool that was offered.
-    fn check(&mut self, call: &OpenCall) -> Result<(), Nonsense> {
+    /// Checks a call: tickets count up by one, and every call is of a tool that was offered.
+    fn check(&mut self, call: &OpenCall) -> Result<(), BadGuestOutput> {
         let offered = self.tools.get(usize::from(call.server));
         if call.ticket.0 != self.next_ticket {
-            return Err(Nonsense::Ticket);
+            return Err(BadGuestOutput::Ticket);
         }
         if offered.is_none_or(|&tools| usize::from(call.tool) >= tools) {
-            return Err(Nonsense::Tool);
+            return Err(BadGuestOutput::Tool);
         }
         self.next_ticket = self.next_ticket.saturating_add(1);
         Ok(())
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Two servers, with two tools and with one.
+    /// Two servers, with two tools and one tool.
     const TOOLS: [usize; 2] = [2, 1];
 
     fn call(ticket: u32, server: u16, tool: u16) -> OpenCall {
@@ -90,7 +90,7 @@ mod tests {
         encode_step(&step).unwrap()
     }
 
-    /// A memory of two pages with the frame at this place.
+    /// Returns a memory of two pages that contains the frame at this position.
     fn memory(frame: &[u8], at: usize) -> Vec<u8> {
         let mut memory = vec![0xa5; 128 * 1024];
         memory[at..at + frame.len()].copy_from_slice(frame);
@@ -101,22 +101,25 @@ mod tests {
         u64::from(address) << 32 | u64::from(length)
     }
 
-    fn read(frame: &[u8]) -> Result<Step, Nonsense> {
+    fn read(frame: &[u8]) -> Result<Step, BadGuestOutput> {
         let memory = memory(frame, 64);
-        Reader::new(&TOOLS).step(&memory, answer(64, frame.len() as u32))
+        StepReader::new(&TOOLS).step(&memory, answer(64, frame.len() as u32))
     }
 
     #[test]
-    fn calls_are_of_tools_that_were_offered_and_count_up_by_one() {
+    fn calls_must_name_offered_tools_and_count_up() {
         for (calls, expected) in [
             (vec![call(0, 0, 0), call(1, 0, 1), call(2, 1, 0)], Ok(3)),
-            (vec![call(1, 0, 0)], Err(Nonsense::Ticket)),
-            (vec![call(0, 0, 0), call(0, 0, 0)], Err(Nonsense::Ticket)),
-            (vec![call(u32::MAX, 0, 0)], Err(Nonsense::Ticket)),
-            (vec![call(0, 0, 2)], Err(Nonsense::Tool)),
-            (vec![call(0, 1, 1)], Err(Nonsense::Tool)),
-            (vec![call(0, 2, 0)], Err(Nonsense::Tool)),
-            (vec![call(0, u16::MAX, u16::MAX)], Err(Nonsense::Tool)),
+            (vec![call(1, 0, 0)], Err(BadGuestOutput::Ticket)),
+            (
+                vec![call(0, 0, 0), call(0, 0, 0)],
+                Err(BadGuestOutput::Ticket),
+            ),
+            (vec![call(u32::MAX, 0, 0)], Err(BadGuestOutput::Ticket)),
+            (vec![call(0, 0, 2)], Err(BadGuestOutput::Tool)),
+            (vec![call(0, 1, 1)], Err(BadGuestOutput::Tool)),
+            (vec![call(0, 2, 0)], Err(BadGuestOutput::Tool)),
+            (vec![call(0, u16::MAX, u16::MAX)], Err(BadGuestOutput::Tool)),
         ] {
             let found = read(&frame(calls.clone())).map(|step| step.calls.len());
             assert_eq!(found, expected, "{calls:?}");
@@ -124,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_one_turn_go_on_in_the_next() {
-        let mut reader = Reader::new(&TOOLS);
+    fn ticket_numbers_continue_across_turns() {
+        let mut reader = StepReader::new(&TOOLS);
         let mut turn = |ticket| {
             let frame = frame(vec![call(ticket, 0, 0)]);
             let memory = memory(&frame, 0);
@@ -137,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_taken_at_its_very_length_and_place_or_not_at_all() {
+    fn frame_length_and_place_must_match_exactly() {
         let frame = frame(vec![call(0, 0, 0)]);
         let (at, length) = (4_096_u32, frame.len() as u32);
         let memory = memory(&frame, at as usize);
         let size = memory.len() as u32;
-        let step = |address, length| Reader::new(&TOOLS).step(&memory, answer(address, length));
+        let step = |address, length| StepReader::new(&TOOLS).step(&memory, answer(address, length));
         assert!(step(at, length).is_ok());
         for (address, length) in [
             (at, length - 1),
@@ -165,9 +168,9 @@ mod tests {
     }
 
     proptest! {
-        /// STB-06: whatever the memory holds and the answer says, it is a step or nonsense.
+        /// STB-06: every memory and every answer give a step or an error.
         #[test]
-        fn no_answer_and_no_byte_makes_the_host_stumble(
+        fn arbitrary_guest_bytes_never_panic_the_host(
             address in any::<u32>(),
             length in prop_oneof![0..400_u32, any::<u32>()],
             changes in proptest::collection::vec((0..400_usize, any::<u8>()), 0..6),
@@ -180,7 +183,7 @@ mod tests {
                 memory[at] = byte;
             }
             for address in [address, address % 512, 0, overlap as u32] {
-                if let Ok(step) = Reader::new(&TOOLS).step(&memory, answer(address, length)) {
+                if let Ok(step) = StepReader::new(&TOOLS).step(&memory, answer(address, length)) {
                     for (number, call) in step.calls.iter().enumerate() {
                         prop_assert_eq!(call.ticket.0 as usize, number);
                         prop_assert!(usize::from(call.tool) < TOOLS[usize::from(call.server)]);
@@ -190,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn a_frame_that_was_changed_is_read_within_its_bounds(
+        fn mutated_frame_is_read_within_bounds(
             at in 0..200_usize,
             byte in any::<u8>(),
         ) {

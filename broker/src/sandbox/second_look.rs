@@ -1,38 +1,43 @@
-//! A second look at a script that failed or met a limit, to say better where and why.
+//! A second look at a script that failed or reached a limit, for a better report of where and why.
 //!
-//! A guest is a pure function of what it is told. So what it was told is kept,
-//! up to a bound, and after certain failures a fresh guest hears it all again,
-//! this time with a script that watches each place it reads from. Nothing leaves:
-//! the second guest's calls are answered by the recording and its words are dropped.
+//! A guest is a pure function of its input. The input is recorded, up to a limit. After certain
+//! failures a fresh guest gets the same input with an instrumented script. No call leaves: recorded
+//! outcomes answer the calls of the second guest, and its output is dropped.
 
 use airlock_core::effect::{GuestStop, GuestUsage, Whereabouts};
 use airlock_core::limits::Limit;
-use codegen::message::{Frame, Look};
+use codegen::message::{Frame, InstrumentPass};
 use sandbox_protocol::codec::{decode_start, encode_start};
 use sandbox_protocol::{ConsoleLine, ScriptError, Start, StepState};
 
 use super::bounds::{GuestBounds, GuestControl};
 use super::checker::Checker;
-use super::live::{Live, Turn};
+use super::instance::{GuestInstance, GuestTurn};
 
-/// Frames that are kept of one run.
+/// Limits on the recorded frames of one run: their size in bytes and their number.
 const FRAMES_BYTES_MAX: usize = 1024 * 1024;
 const FRAMES_MAX: usize = 10_000;
 
-/// Computing time that a second look may take, and that a run may have taken to get one.
+/// Maximum computing time in milliseconds of a second look at a failed script. A run that computed
+/// longer before its failure gets no second look.
 const CPU_MS_MAX: u64 = 500;
 
-/// How far it may go beyond the deadline of a run that met a limit.
+/// Milliseconds by which a run and its second look together may exceed the run's limit on computing
+/// time.
+const BEYOND_CPU_MS: u64 = 200;
+
+/// Milliseconds by which a second look may exceed the deadline of a run that reached a limit.
 const BEHIND_DEADLINE_MS: u64 = 100;
-/// How much slower a script is that says where it is, at most, and how long it may take.
+/// The maximum slowdown factor of a script that reports its position.
 const FOLLOWED_SLOWER: u64 = 6;
+/// The bounds in milliseconds of a second look at such a script.
 const CPU_MS_MIN: u64 = 100;
 const WALL_MS_MAX: u64 = 2_000;
 
-/// What the second guest may print: it says on its console what it sees.
+/// Maximum size of the second guest's console output, which contains its reports.
 const CONSOLE_BYTES_MAX: u32 = 4 * 1024 * 1024;
 
-/// What a guest was told, from its start, and how often it called.
+/// The input of a guest since its start, and the number of its calls.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     frames: Vec<Vec<u8>>,
@@ -42,7 +47,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Keeps a frame that was told in two pieces.
+    /// Records a frame that was passed in two pieces.
     pub(super) fn keep(&mut self, mut frame: Vec<u8>, last: &[u8]) {
         self.bytes = self.bytes.saturating_add(frame.len() + last.len());
         self.is_cut |= self.bytes > FRAMES_BYTES_MAX || self.frames.len() >= FRAMES_MAX;
@@ -54,13 +59,13 @@ impl Recording {
         }
     }
 
-    /// Everything, or nothing when it became too much.
-    pub(super) fn whole<'r>(&'r self, control: &'r GuestControl) -> Option<Told<'r>> {
+    /// Returns the whole recording, or `None` if it became too large.
+    pub(super) fn whole<'r>(&'r self, control: &'r GuestControl) -> Option<RecordedTurns<'r>> {
         if self.is_cut {
             return None;
         }
         let (start, resumes) = self.frames.split_first()?;
-        Some(Told {
+        Some(RecordedTurns {
             start: decode_start(start).ok()?,
             resumes,
             calls: self.calls,
@@ -69,23 +74,28 @@ impl Recording {
     }
 }
 
-/// Whether a watched run could say more about an error than the first did: of one that a tool
-/// or airlock made, all is known.
+/// Returns whether an instrumented run could find out more about an error. Errors from a tool or
+/// from airlock are already complete.
 pub(super) fn could_help(error: &ScriptError) -> bool {
     error.code.is_empty()
 }
 
-/// The bounds of a second look, when the first left room for one.
+/// Returns the bounds of a second look, or `None` if the first run used too much.
 pub(super) fn bounds(bounds: GuestBounds, used: GuestUsage) -> Option<GuestBounds> {
-    let cpu_ms_max = bounds.cpu_ms_max.min(CPU_MS_MAX);
-    (used.guest_cpu_us / 1000 < cpu_ms_max).then_some(GuestBounds {
-        cpu_ms_max,
+    let used_ms = used.guest_cpu_us / 1000;
+    (used_ms < bounds.cpu_ms_max.min(CPU_MS_MAX)).then(|| GuestBounds {
+        cpu_ms_max: CPU_MS_MAX.min(left_ms(&bounds, used_ms)),
         ..bounds
     })
 }
 
-/// The bounds of a second look at a run that met a limit: it must be over soon after the
-/// deadline, and take no longer than the first where the limit is one of time.
+/// Returns how long a second look may compute after a run that computed this long.
+fn left_ms(bounds: &GuestBounds, used_ms: u64) -> u64 {
+    bounds.cpu_ms_max.saturating_sub(used_ms) + BEYOND_CPU_MS
+}
+
+/// Returns the bounds of a second look at a run that reached a limit. The second look must end soon
+/// after the run's deadline. After a limit on time, it may compute about as long as the first run.
 pub(super) fn bounds_after(
     bounds: GuestBounds,
     used: GuestUsage,
@@ -102,43 +112,48 @@ pub(super) fn bounds_after(
     };
     let latest = bounds.deadline_at_ms.saturating_add(BEHIND_DEADLINE_MS);
     GuestBounds {
-        cpu_ms_max,
+        cpu_ms_max: cpu_ms_max.min(left_ms(&bounds, used_ms)),
         deadline_at_ms: latest.min(now_ms.saturating_add(wall_ms_max)),
         ..bounds
     }
 }
 
-/// What a guest was told, to be told again to another script.
-pub(super) struct Told<'r> {
+/// The recorded input of a guest, to be repeated with another script.
+pub(super) struct RecordedTurns<'r> {
     start: Start,
     resumes: &'r [Vec<u8>],
     calls: usize,
     control: &'r GuestControl,
 }
 
-/// How a guest that was told everything again ended, in the same frame as the first.
-struct Again {
-    end: End,
+/// How the repetition ended, if it ended in the same frame as the first run.
+struct RerunOutcome {
+    end: RerunEnd,
     console: Vec<ConsoleLine>,
     calls: usize,
 }
 
-impl Again {
+impl RerunOutcome {
     fn printed(&self) -> Vec<&str> {
         self.console.iter().map(|line| line.text.as_str()).collect()
     }
 }
 
-enum End {
+enum RerunEnd {
     Failed(ScriptError),
     Limit(Limit),
     Deadlocked,
 }
 
-impl Told<'_> {
-    /// Takes over what a watched script finds out about the error. Where it does not come to the
-    /// same end, nothing was found. Whether a closer look could find more.
-    pub(super) fn improve(mut self, live: &mut Live, error: &mut ScriptError, look: Look) -> bool {
+impl RecordedTurns<'_> {
+    /// Improves an error with the findings of an instrumented run. If that run does not end in the
+    /// same way, the error stays unchanged. Returns whether a more detailed pass could find more.
+    pub(super) fn improve(
+        mut self,
+        live: &mut GuestInstance,
+        error: &mut ScriptError,
+        look: InstrumentPass,
+    ) -> bool {
         let checker = Checker::embedded().ok();
         let instrumented =
             checker.and_then(|it| it.instrument(&self.start.script, look, self.control));
@@ -150,7 +165,7 @@ impl Told<'_> {
             return false;
         };
         match &again.end {
-            End::Failed(found) if found.name == error.name && again.calls == self.calls => {}
+            RerunEnd::Failed(found) if found.name == error.name && again.calls == self.calls => {}
             _ => return false,
         }
         let Some(found) = instrumented.failure(again.printed(), &error.name) else {
@@ -173,13 +188,14 @@ impl Told<'_> {
         !found.is_sure
     }
 
-    /// What a script waits for that nothing can settle.
-    pub(super) fn waits(mut self, live: &mut Live) -> Option<Whereabouts> {
+    /// Returns the position at which a deadlocked script waits.
+    pub(super) fn waits(mut self, live: &mut GuestInstance) -> Option<Whereabouts> {
         let checker = Checker::embedded().ok()?;
-        let mut instrumented = checker.instrument(&self.start.script, Look::Waits, self.control)?;
+        let mut instrumented =
+            checker.instrument(&self.start.script, InstrumentPass::Awaits, self.control)?;
         self.start.script = std::mem::take(&mut instrumented.text);
         let again = self.again(live)?;
-        if !matches!(again.end, End::Deadlocked) || again.calls != self.calls {
+        if !matches!(again.end, RerunEnd::Deadlocked) || again.calls != self.calls {
             return None;
         }
         let found = instrumented.wait(again.printed())?;
@@ -191,12 +207,12 @@ impl Told<'_> {
         })
     }
 
-    /// Where a script is that says so when it meets the same limit; `from` is the pass from which
-    /// on it says so at each. With that comes the pass that was heard of last, when an exact look
-    /// would find a place that is nearer.
+    /// Returns where a script is when it reaches the same limit. From step `from` on, the script
+    /// reports its position at each step. The second result is the step from which another pass
+    /// would find the exact position, if there is one.
     pub(super) fn locate(
         mut self,
-        live: &mut Live,
+        live: &mut GuestInstance,
         limit: Limit,
         from: Option<u64>,
     ) -> Option<(Whereabouts, Option<u64>)> {
@@ -204,10 +220,10 @@ impl Told<'_> {
         let mut followed = checker.follow(&self.start.script, from, self.control)?;
         self.start.script = std::mem::take(&mut followed.text);
         let again = self.again(live)?;
-        let End::Limit(met) = again.end else {
+        let RerunEnd::Limit(met) = again.end else {
             return None;
         };
-        // Time and computing run out in the same place; the second look has less of both.
+        // A limit on wall time and one on computing time are reached in the same place.
         let is_same = met == limit || [met, limit].iter().all(|it| is_about_time(*it));
         if !is_same {
             return None;
@@ -236,12 +252,12 @@ impl Told<'_> {
         frames.join("\n")
     }
 
-    fn again(&mut self, live: &mut Live) -> Option<Again> {
+    fn again(&mut self, live: &mut GuestInstance) -> Option<RerunOutcome> {
         self.start.limits.console_bytes_max = CONSOLE_BYTES_MAX;
         self.start.limits.console_flood_bytes_max = u64::from(CONSOLE_BYTES_MAX);
         let start = encode_start(&self.start).ok()?;
         let frames = std::iter::once(&start).chain(self.resumes);
-        let turns = std::iter::once(Turn::Start).chain(std::iter::repeat(Turn::Resume));
+        let turns = std::iter::once(GuestTurn::Start).chain(std::iter::repeat(GuestTurn::Resume));
         let last = self.resumes.len();
         let (mut console, mut calls) = (Vec::new(), 0);
         for (number, (frame, turn)) in frames.zip(turns).enumerate() {
@@ -251,9 +267,9 @@ impl Told<'_> {
                     calls += step.calls.len();
                     match step.state {
                         StepState::Waiting { .. } => continue,
-                        StepState::Failed(error) => End::Failed(error),
-                        StepState::StackExhausted => End::Limit(Limit::Stack),
-                        StepState::Deadlocked => End::Deadlocked,
+                        StepState::Failed(error) => RerunEnd::Failed(error),
+                        StepState::StackExhausted => RerunEnd::Limit(Limit::Stack),
+                        StepState::Deadlocked => RerunEnd::Deadlocked,
                         _ => return None,
                     }
                 }
@@ -262,11 +278,11 @@ impl Told<'_> {
                     console: lines,
                 }) => {
                     console.extend(lines);
-                    End::Limit(limit)
+                    RerunEnd::Limit(limit)
                 }
                 Err(_) => return None,
             };
-            let again = Again {
+            let again = RerunOutcome {
                 end,
                 console,
                 calls,
@@ -277,7 +293,7 @@ impl Told<'_> {
     }
 }
 
-/// The message without the engine's words for its one cause, where better ones follow.
+/// Removes the engine's ` (cause: …)` from a message with one cause, if `because` is more exact.
 fn without_cause<'m>(message: &'m str, because: &str) -> &'m str {
     const CAUSE: &str = " (cause: ";
     match message.split_once(CAUSE) {
@@ -294,7 +310,7 @@ fn is_about_time(limit: Limit) -> bool {
     matches!(limit, Limit::Cpu | Limit::Time)
 }
 
-/// Whether a limit has a place in the script.
+/// Returns whether the script has a position at which it reaches this limit.
 pub(super) fn has_a_place(limit: Limit) -> bool {
     is_about_time(limit) || matches!(limit, Limit::Memory | Limit::Stack)
 }

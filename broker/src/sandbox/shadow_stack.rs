@@ -1,8 +1,8 @@
-//! Giving back the shadow stack of a guest that waits: parsing a script needs
-//! much of it, and a thousand guests that wait would hold it for nothing.
+//! Releases the shadow stack of a guest that waits. Parsing a script uses much of the shadow stack,
+//! and a thousand waiting guests would keep that memory without using it.
 
-/// Makes the guest's shadow stack what it was before the guest ran. To be called
-/// only while none of the guest's functions runs.
+/// Restores the guest's shadow stack to its state before the guest ran. Must be called only while
+/// none of the guest's functions runs.
 #[cfg(target_os = "linux")]
 pub(super) fn release(memory: &mut [u8], stack_bytes: usize) {
     use rustix::mm::{Advice, madvise};
@@ -10,11 +10,11 @@ pub(super) fn release(memory: &mut [u8], stack_bytes: usize) {
     let Some(stack) = memory.get_mut(..stack_bytes) else {
         return;
     };
-    // SAFETY: the range is inside the guest's memory, which is mapped privately and
-    // begins at a page's boundary. It stays mapped and readable: its pages read as the
-    // image has them, or as zeros. Nobody holds a reference into it, and to the guest
-    // everything below its stack pointer is dead, which is all of it.
-    #[expect(unsafe_code, reason = "what is mapped there changes without a write")]
+    // SAFETY: the range is inside the guest's memory, which is mapped privately and begins at a
+    // page boundary. It stays mapped and readable: its pages read as in the image, or as zeros. No
+    // reference into it exists. The guest uses nothing below its stack pointer, which is at the end
+    // of the range.
+    #[expect(unsafe_code, reason = "the kernel changes memory that Rust owns")]
     let released = unsafe {
         madvise(
             stack.as_mut_ptr().cast(),
@@ -22,7 +22,7 @@ pub(super) fn release(memory: &mut [u8], stack_bytes: usize) {
             Advice::LinuxDontNeed,
         )
     };
-    // A kernel that refuses keeps the pages, and the guest is none the wiser.
+    // If the kernel refuses, the pages stay resident, and the guest does not notice.
     let _ = released;
 }
 

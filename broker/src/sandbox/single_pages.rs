@@ -1,11 +1,13 @@
-//! Pages of an image come one at a time, each when a guest first reads it.
+//! Makes the kernel map the pages of an image one at a time, each when a guest first reads it.
 //!
-//! Left to itself the kernel brings sixteen at once. A guest reads a few pages here and there, so
-//! five times as many as it needs would be there, and each page that is there is looked at when
-//! what a guest wrote is looked for after its end: that took a quarter of a short run. The kernel
-//! has no setting for it, but it brings no neighbours where somebody wants to be told of pages
-//! being written. So this asks to be told, and then never marks a page of which it would be.
-//! Where the kernel refuses, neighbours come as ever.
+//! By default the kernel maps sixteen neighbouring pages at once. A guest reads a few scattered
+//! pages, so the kernel would map five times as many pages as the guest needs. At the guest's end
+//! each mapped page is checked for writes, which took a quarter of a short run.
+//!
+//! The kernel has no setting for this. But it maps no neighbours in a range that is registered for
+//! notifications of writes. So this module registers the range. It never marks a page, so the
+//! kernel never sends a notification. If the kernel refuses the registration, it maps neighbours as
+//! usual.
 
 use std::fmt;
 
@@ -27,13 +29,14 @@ mod linux {
     use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
     use rustix::mm::{UserfaultfdFlags, userfaultfd};
 
-    /// What the kernel calls this interface, and its ioctls' group.
+    /// The kernel's number of this interface, and the group of its ioctls.
     const INTERFACE: u8 = 0xaa;
     const AGREE: Opcode = opcode::read_write::<Agree>(INTERFACE, 0x3f);
     const REGISTER: Opcode = opcode::read_write::<Register>(INTERFACE, 0);
-    /// Nothing that the kernel itself writes there is told of; anybody may ask for that much.
+    /// Excludes writes of the kernel itself from notifications. Without them, no privilege is
+    /// needed.
     const USER_MODE_ONLY: u32 = 1;
-    /// To be told when a page that is marked is written.
+    /// Requests notifications of writes to marked pages.
     const OF_WRITES: u64 = 2;
 
     #[repr(C)]
@@ -51,10 +54,10 @@ mod linux {
         ioctls: u64,
     }
 
-    /// For the memories of one engine.
+    /// The registration for the memories of one engine.
     pub(in crate::sandbox) struct SinglePages {
         asked: Option<OwnedFd>,
-        /// Where memories begin that stay mapped between two guests, once they were registered.
+        /// The addresses of registered memories that stay mapped between two guests.
         kept: Mutex<BTreeSet<usize>>,
     }
 
@@ -66,8 +69,8 @@ mod linux {
             }
         }
 
-        /// To be told of each guest before it runs: where its memory begins, how many bytes of it
-        /// are there, and whether they stay mapped when the guest ends.
+        /// Registers the memory of a guest before it runs: its address, its size in bytes, and
+        /// whether it stays mapped when the guest ends.
         pub(in crate::sandbox) fn of(&self, memory: *const u8, bytes: usize, is_kept: bool) {
             let Some(asked) = &self.asked else {
                 return;
@@ -79,7 +82,7 @@ mod linux {
                     return;
                 }
             }
-            // A kernel that refuses brings neighbours.
+            // If the kernel refuses, neighbours are mapped too.
             let _ = register(asked, begin, bytes);
         }
     }
@@ -91,8 +94,8 @@ mod linux {
             features: 0,
             ioctls: 0,
         };
-        // SAFETY: the descriptor stays in this module, which does nothing with it but register;
-        // the ioctl takes a structure of this layout.
+        // SAFETY: the descriptor stays in this module, which uses it only to register ranges. The
+        // ioctl takes a structure of this layout.
         #[expect(unsafe_code, reason = "the interface has no safe form")]
         unsafe {
             let asked = userfaultfd(flags)?;
@@ -108,8 +111,8 @@ mod linux {
             mode: OF_WRITES,
             ioctls: 0,
         };
-        // SAFETY: the ioctl takes a structure of this layout. What is mapped in the range stays
-        // what it is: no page of it is ever marked, so nobody waits for an answer.
+        // SAFETY: the ioctl takes a structure of this layout. Mapped data in the range does not
+        // change. No page is ever marked, so no thread waits for a notification.
         #[expect(unsafe_code, reason = "the interface has no safe form")]
         unsafe {
             ioctl(asked, Updater::<REGISTER, Register>::new(&mut register))
@@ -138,7 +141,7 @@ mod linux {
             kib.parse::<usize>().unwrap() * 1024
         }
 
-        /// Which pages of a memory are there, as the kernel tells it.
+        /// Returns which pages of a memory are mapped, as the kernel reports it.
         fn there(begin: *const u8, page_bytes: usize) -> Vec<usize> {
             let told = File::open("/proc/self/pagemap").unwrap();
             let first = begin.addr() / page_bytes;
@@ -146,14 +149,14 @@ mod linux {
                 let mut word = [0; 8];
                 let at = (first + page) * word.len();
                 told.read_exact_at(&mut word, at as u64).unwrap();
-                // Or just being moved.
+                // A page may also be in the middle of a move.
                 u64::from_ne_bytes(word) >> 62 != 0
             };
             (0..PAGES).filter(is_there).collect()
         }
 
         #[test]
-        fn a_page_that_is_read_comes_alone_and_what_is_written_stays() {
+        fn page_read_is_mapped_alone_and_written_page_stays() {
             let page_bytes = page_bytes();
             let bytes = PAGES * page_bytes;
             let image = memfd_create("image", MemfdFlags::CLOEXEC).unwrap();
@@ -163,17 +166,18 @@ mod linux {
             let pages = SinglePages::ask();
             for is_kept in [true, false] {
                 let protection = ProtFlags::READ | ProtFlags::WRITE;
-                #[expect(unsafe_code, reason = "a memory as a guest has it")]
+                #[expect(unsafe_code, reason = "maps memory as the sandbox does")]
                 let begin = unsafe {
                     let place = ptr::null_mut();
                     mmap(place, bytes, protection, MapFlags::PRIVATE, &image, 0).unwrap()
                 };
                 let begin = begin.cast::<u8>();
                 pages.of(begin, bytes, is_kept);
-                // Once more is no harm, and says whether this kernel does it for such a memory.
+                // A second registration is harmless, and shows whether this kernel supports it for
+                // such a memory.
                 let again = |asked: &OwnedFd| register(asked, begin.addr(), bytes).is_ok();
                 let comes_alone = pages.asked.as_ref().is_some_and(again);
-                #[expect(unsafe_code, reason = "the memory is this test's alone")]
+                #[expect(unsafe_code, reason = "only this test uses the memory")]
                 unsafe {
                     assert_eq!(begin.add(20 * page_bytes).read_volatile(), 7);
                     begin.add(40 * page_bytes).write_volatile(8);

@@ -1,5 +1,5 @@
-//! The heartbeat that makes a computing guest look up: once a millisecond while
-//! any guest computes, asleep otherwise.
+//! The ticker: a thread that makes computing guests check their bounds once per millisecond. The
+//! thread sleeps while no guest computes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use wasmtime::EngineWeak;
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without any guest before the thread goes to sleep: waking it costs more
+/// Maximum number of ticks without a computing guest before the thread sleeps. Waking it costs more
 /// than a few idle ticks.
 const IDLE_TICKS_MAX: u32 = 20;
 
@@ -46,15 +46,15 @@ impl Ticker {
         })
     }
 
-    /// Ticks as long as what is returned lives.
-    pub(super) fn while_computing(&self) -> Computing<'_> {
+    /// Ticks until the returned guard is dropped.
+    pub(super) fn while_computing(&self) -> ComputingGuard<'_> {
         self.state.computing.fetch_add(1, Ordering::SeqCst);
         if self.state.asleep.swap(false, Ordering::SeqCst)
             && let Some(thread) = &self.thread
         {
             thread.thread().unpark();
         }
-        Computing(&self.state)
+        ComputingGuard(&self.state)
     }
 }
 
@@ -68,9 +68,9 @@ impl Drop for Ticker {
     }
 }
 
-pub(super) struct Computing<'a>(&'a State);
+pub(super) struct ComputingGuard<'a>(&'a State);
 
-impl Drop for Computing<'_> {
+impl Drop for ComputingGuard<'_> {
     fn drop(&mut self) {
         self.0.computing.fetch_sub(1, Ordering::SeqCst);
     }
@@ -86,7 +86,7 @@ fn tick(state: &State, engine: &EngineWeak) {
         }
         if idle > IDLE_TICKS_MAX {
             state.asleep.store(true, Ordering::SeqCst);
-            // A guest that began in between has either seen the word or is seen here.
+            // A guest that began in between has either seen `asleep` or is counted here.
             if state.computing.load(Ordering::SeqCst) == 0 && !state.ended.load(Ordering::SeqCst) {
                 thread::park();
             }

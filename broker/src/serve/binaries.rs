@@ -1,26 +1,27 @@
-//! Images, sounds and other bytes in what a script returns: a model cannot read
-//! their letters, so they stay behind an address of their own, where a host reads
-//! them as what they are.
+//! Replaces images, sounds and other binary data in the value that a script returns, because a
+//! model cannot read base64 text. Each binary gets an address, where a host can read the data with
+//! its media type.
 
 use airlock_core::json::{self, Bounds};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::kept::Kept;
+use super::result_store::StoredContent;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-/// Of one value; those behind them stay what they are, and so the value is cut as a long text.
+/// Maximum number of binaries replaced per value. Further binaries stay in the value, which is then
+/// cut like any long text.
 const BINARIES_MAX: usize = 32;
 const MIME_CHARS_MAX: usize = 100;
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The value with the addresses of its binaries in their places; none when it holds none.
-/// `keep` puts one away and answers its address.
+/// Replaces the binaries in a value by their addresses. `keep` stores one binary and returns its
+/// address. Returns `None` if the value contains no binaries.
 pub(super) fn put_away(
     value: &RawValue,
-    mut keep: impl FnMut(usize, Kept) -> String,
+    mut keep: impl FnMut(usize, StoredContent) -> String,
 ) -> Option<Box<RawValue>> {
-    // What names none in its text needs no second reading.
+    // A value whose text contains neither key has no binaries, so it is not parsed.
     if !value.get().contains("\"mimeType\"") && !value.get().contains("\"blob\"") {
         return None;
     }
@@ -36,7 +37,7 @@ pub(super) fn put_away(
     (number > 0).then(changed).flatten()
 }
 
-fn walk(value: &mut Value, keep: &mut impl FnMut(Kept) -> Option<String>) {
+fn walk(value: &mut Value, keep: &mut impl FnMut(StoredContent) -> Option<String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|it| walk(it, keep)),
         Value::Object(members) => {
@@ -49,9 +50,9 @@ fn walk(value: &mut Value, keep: &mut impl FnMut(Kept) -> Option<String>) {
     }
 }
 
-/// The member that holds letters for bytes, where this is an image, a sound, or the contents of a
-/// resource.
-fn binary(members: &Map<String, Value>) -> Option<(&'static str, Kept)> {
+/// Returns the member that holds base64 text, if the object is an image, a sound or the contents of
+/// a resource.
+fn binary(members: &Map<String, Value>) -> Option<(&'static str, StoredContent)> {
     let text = |key: &str| members.get(key).and_then(Value::as_str);
     let is_shown = matches!(text("type"), Some("image" | "audio")) && text("mimeType").is_some();
     let key = match is_shown {
@@ -59,28 +60,28 @@ fn binary(members: &Map<String, Value>) -> Option<(&'static str, Kept)> {
         false => text("uri").map(|_| "blob")?,
     };
     let bytes = BASE64_STANDARD.decode(text(key)?).ok()?;
-    let kept = Kept::Binary {
+    let kept = StoredContent::Binary {
         bytes: bytes.into(),
         mime: mime(text("mimeType").unwrap_or(UNKNOWN)).into(),
     };
     Some((key, kept))
 }
 
-/// In its place, and in its order, stands where it is.
+/// Inserts the address at the place of the binary, so that the order of members is kept.
 fn replace(
     members: &mut Map<String, Value>,
     key: &str,
-    kept: Kept,
-    keep: &mut impl FnMut(Kept) -> Option<String>,
+    kept: StoredContent,
+    keep: &mut impl FnMut(StoredContent) -> Option<String>,
 ) {
-    let Kept::Binary { bytes, mime } = &kept else {
+    let StoredContent::Binary { bytes, mime } = &kept else {
         return;
     };
     let mut place = json!({"mimeType": **mime, "bytes": bytes.len()});
     let Some(uri) = keep(kept) else {
         return;
     };
-    super::rpc::put(&mut place, "uri", uri);
+    super::rpc::set_member(&mut place, "uri", uri);
     let renamed = |(name, value): (String, Value)| match name == key {
         true => (format!("{key}_at"), place.clone()),
         false => (name, value),
@@ -88,7 +89,8 @@ fn replace(
     *members = std::mem::take(members).into_iter().map(renamed).collect();
 }
 
-/// As a server called it, if that could be a type at all.
+/// Returns the media type that the server sent if the text looks like a media type, and otherwise a
+/// generic type.
 fn mime(said: &str) -> &str {
     let fits = |it: char| it.is_ascii_graphic() || it == ' ';
     let is_type = said.contains('/') && said.len() <= MIME_CHARS_MAX && said.chars().all(fits);
@@ -112,7 +114,7 @@ mod tests {
         );
         let kept: Vec<_> = kept
             .iter()
-            .map(|(bytes, mime)| Kept::Binary {
+            .map(|(bytes, mime)| StoredContent::Binary {
                 bytes: (*bytes).into(),
                 mime: (*mime).into(),
             })
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn binaries_are_put_away_wherever_they_stand() {
+    fn binaries_are_stored_wherever_they_occur() {
         let image = json!({"type": "image", "data": "YWJj", "mimeType": "image/png"});
         let image_at = |uri: &str| {
             let place = json!({"mimeType": "image/png", "bytes": 3, "uri": uri});
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_one_stays() {
+    fn binary_lookalikes_stay_inline() {
         for value in [
             json!({"type": "image", "data": "no letters!", "mimeType": "image/png"}),
             json!({"type": "image", "data": "YWJj"}),
@@ -163,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_and_a_type_that_is_none_is_not_repeated() {
+    fn binary_bound_applies_and_invalid_mime_is_not_repeated() {
         let image = json!({"type": "image", "data": "YQ==", "mimeType": "ima\nge/png"});
         let many = vec![image; BINARIES_MAX + 1];
         let raw = RawValue::from_string(json!(many).to_string()).unwrap();
         let mut types = Vec::new();
         let told = put_away(&raw, |_, kept| {
-            if let Kept::Binary { mime, .. } = kept {
+            if let StoredContent::Binary { mime, .. } = kept {
                 types.push(mime);
             }
             String::new()

@@ -1,67 +1,66 @@
-//! Which tools a session may call, and the documented errors for those it may not.
+//! Decides which tools a session may call, and builds the documented errors for other tools.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
-use airlock_core::session::{DESCRIPTIONS_URI, Disclosed};
+use airlock_core::session::{DESCRIPTIONS_URI, DisclosedTools};
 use codegen::uses::Uses;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::rpc::{self, shown};
-use super::session::{HostSession, Listed};
-use super::shelf::Shelf;
+use super::context::ServeContext;
+use super::rpc::{self, sanitize};
+use super::session::{HostSession, ListedTools};
+use crate::broker::tool_index::{ListedTool, ToolIndex};
 
-/// What lists of tools have shown last, to any host.
-#[derive(Debug, Default)]
-pub(super) struct Latest(Mutex<Option<Listed>>);
-
-/// What a run of this session may call: what it has read, and what the list has shown at once. A
-/// host that has not asked for the list here, such as one that keeps it or has no session, is
-/// held to the one that was shown last, or else to what there is when it first calls.
-pub(super) fn of(desk: &Desk, shelf: &Shelf, session: &HostSession) -> Disclosed {
-    if shelf.at_once.is_some() {
-        let latest = || desk.latest_list().get();
-        session.assume_list(|| latest().unwrap_or_else(|| shelf.listed()));
+/// Returns the tools that a run of this session may call: those whose descriptions the session has
+/// read, and those that the list showed in full.
+///
+/// Some hosts never request the list in this session, because they cache it or have no session. For
+/// such a host, the list that was last shown to any host counts, or else the tools that exist at
+/// the host's first call.
+pub(super) fn disclosed_tools(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    session: &HostSession,
+) -> DisclosedTools {
+    if tool_index.at_once.is_some() {
+        session.assume_list(|| context.latest_list().unwrap_or_else(|| listed(tool_index)));
     }
     session.disclosed()
 }
 
-/// The list of tools is shown in this session.
-pub(super) fn list(desk: &Desk, shelf: &Shelf, session: &HostSession) {
-    let shown = match &shelf.at_once {
-        Some(_) => shelf.listed(),
-        None => Listed::default(),
+/// Returns the tools whose descriptions the list shows in full. Tools that a rule always denies are
+/// included although no list shows them: a call of such a tool is denied by the rule.
+fn listed(tool_index: &ToolIndex) -> ListedTools {
+    let tools = tool_index.known.decision_context.catalog.tools();
+    let listed = tools.map(|tool| (tool.id.clone(), tool.description_digest));
+    Arc::new(listed.collect())
+}
+
+/// Records in the session that the list of tools was shown.
+pub(super) fn list(context: &ServeContext, tool_index: &ToolIndex, session: &HostSession) {
+    let shown = match &tool_index.at_once {
+        Some(_) => listed(tool_index),
+        None => ListedTools::default(),
     };
     session.note_list(&shown);
-    desk.latest_list().put(shown);
+    context.set_latest_list(shown);
 }
 
-impl Latest {
-    fn get(&self) -> Option<Listed> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn put(&self, shown: Listed) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
-    }
-}
-
-/// Tools that a script uses, or says that it will, and that were neither disclosed nor are
-/// described by the script itself; an error for names that no tool has.
+/// Returns the tools that a script uses or declares without access to their descriptions: they are
+/// not disclosed, and the script does not read their descriptions itself. Returns an error if a
+/// declared name is not a tool.
 pub(super) fn missing(
-    (desk, shelf): (&Desk, &Shelf),
+    context: &ServeContext,
+    tool_index: &ToolIndex,
     session: &HostSession,
     uses: &Uses,
     declared: &[String],
 ) -> Result<Vec<String>, Value> {
     let unknown: Vec<_> = declared
         .iter()
-        .filter(|name| shelf.find(name).is_none())
-        .map(|name| shown(name))
+        .filter(|name| tool_index.find(name).is_none())
+        .map(|name| sanitize(name))
         .collect();
     if !unknown.is_empty() {
         let message = format!(
@@ -70,30 +69,31 @@ pub(super) fn missing(
         );
         return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));
     }
-    let disclosed = of(desk, shelf, session);
-    // Which tools it reads about first, only the run knows; each call is held to that.
+    let disclosed = disclosed_tools(context, tool_index, session);
+    // The script computes which descriptions it reads, so this check cannot know them. The run
+    // checks each call.
     if uses.described.others {
         return Ok(Vec::new());
     }
     let described = uses.described.names.iter();
     let described: HashSet<&str> = described
-        .filter_map(|name| Some(shelf.find(name)?.name.as_str()))
+        .filter_map(|name| Some(tool_index.find(name)?.name.as_str()))
         .collect();
-    let is_used = |tool: &super::shelf::Shown| {
+    let is_used = |tool: &ListedTool| {
         let Uses { members, names, .. } = uses;
         let member = (tool.global.clone(), tool.tool.member.clone());
         members.contains(&member)
             || (!tool.tool.flat.is_empty() && names.contains(&tool.tool.flat))
             || declared.iter().any(|name| {
-                shelf
+                tool_index
                     .find(name)
                     .is_some_and(|found| found.name == tool.name)
             })
     };
-    // Each call is held to what its description says now.
-    let catalog = shelf.broker.catalog();
-    let is_allowed = |tool: &super::shelf::Shown| disclosed.allows(&tool.in_catalog(&catalog));
-    let missing = shelf
+    // Each call is checked against the tool's current description.
+    let catalog = tool_index.broker.catalog();
+    let is_allowed = |tool: &ListedTool| disclosed.allows(&tool.in_catalog(&catalog));
+    let missing = tool_index
         .tools
         .iter()
         .filter(|tool| !is_allowed(tool) && !described.contains(tool.name.as_str()))
@@ -101,7 +101,7 @@ pub(super) fn missing(
     Ok(missing.map(|tool| tool.name.clone()).collect())
 }
 
-/// The documented error; for several tools at once it names them all.
+/// Builds the documented error for tools whose descriptions must be read first.
 pub(super) fn required(names: &[String]) -> Value {
     let uri = format!("{DESCRIPTIONS_URI}?tools={}", names.join(","));
     let message = match names {
@@ -117,7 +117,7 @@ pub(super) fn required(names: &[String]) -> Value {
         "resource_uri": uri,
     });
     if names.len() > 1 {
-        rpc::put(&mut error, "tools", names);
+        rpc::set_member(&mut error, "tools", names);
     }
     json!({ "error": error })
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_error_has_the_documented_shape_and_names_all_tools_at_once() {
+    fn disclosure_error_has_documented_shape_and_names_all_tools() {
         let one = required(&["fs.read".into()]);
         assert_eq!(
             one,

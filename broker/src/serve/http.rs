@@ -1,12 +1,14 @@
-//! Many hosts over streamable HTTP, in both eras. What may come in at all is
-//! looked at in `gate`; which session it belongs to, in `sessions`.
+//! Streamable HTTP for many hosts, in both eras. `access` decides which requests are accepted;
+//! `sessions` finds the session of a request.
 
-mod coded;
+mod access;
+mod caller;
 mod connections;
-mod gate;
+mod header_value;
 mod mirrored;
 mod oauth;
 mod post;
+mod response;
 mod sessions;
 mod stream;
 
@@ -23,93 +25,98 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
-use super::desk::Desk;
+use super::context::ServeContext;
 use sessions::Sessions;
 
-pub use connections::Patience;
-pub use gate::{BadToken, Gate};
+pub use access::{AccessGuard, InvalidToken};
 pub use oauth::{BadOauth, OauthSettings, ResourceServer};
 
 const PATH: &str = "/mcp";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
-struct Hall {
-    desk: Desk,
-    gate: Gate,
+struct HttpState {
+    context: ServeContext,
+    gate: AccessGuard,
     sessions: Sessions,
 }
 
-/// Serves until it is dropped, or ended: then until the last answer is on its way.
-pub(super) async fn serve(desk: Desk, listener: TcpListener, gate: Gate) -> io::Result<()> {
-    let sessions = Sessions::new(desk.settings());
-    let hall = Arc::new(Hall {
-        desk,
+/// Serves until the future is dropped or shutdown begins. After shutdown begins, serves until the
+/// last answer is sent.
+pub(super) async fn serve(
+    context: ServeContext,
+    listener: TcpListener,
+    gate: AccessGuard,
+) -> io::Result<()> {
+    let sessions = Sessions::new(context.settings());
+    let http = Arc::new(HttpState {
+        context,
         gate,
         sessions,
     });
     let mut routes = Router::new().route(PATH, post(posted).get(listened).delete(ended));
-    for path in hall.gate.oauth().iter().flat_map(|it| it.metadata_paths()) {
+    for path in http.gate.oauth().iter().flat_map(|it| it.metadata_paths()) {
         routes = routes.route(&path, get(metadata));
     }
     let routes = routes
         .layer(DefaultBodyLimit::max(
-            hall.desk.settings().message_bytes_max,
+            http.context.settings().message_bytes_max,
         ))
-        .with_state(Arc::clone(&hall));
+        .with_state(Arc::clone(&http));
     let cleaning = async {
         let mut every = tokio::time::interval(CLEAN_UP_EVERY);
         loop {
             every.tick().await;
-            hall.sessions.clean_up(hall.desk.now_ms());
+            http.sessions.clean_up(http.context.now_ms());
         }
     };
-    let ending = hall.desk.clone();
+    let ending = http.context.clone();
     let ended = async move { ending.runs_ended().await };
-    let patience = hall.desk.settings().patience;
+    let patience = http.context.settings().patience;
     tokio::select! {
         served = connections::serve(listener, routes, patience, ended) => served,
         () = cleaning => Ok(()),
-        () = stream::tell_changes(&hall) => Ok(()),
+        () = stream::tell_changes(&http) => Ok(()),
     }
 }
 
-/// Where hosts connect to.
+/// Returns the URL to which hosts connect.
 #[must_use]
 pub fn url(address: SocketAddr) -> String {
     format!("http://{address}{PATH}")
 }
 
-/// Nothing of a message is read of somebody who is not let in, or when it says that it is too long.
-async fn posted(State(hall): State<Arc<Hall>>, request: Request) -> Response {
+/// Handles a POST. The body is not read if the caller is refused or if the declared length is too
+/// large.
+async fn posted(State(http): State<Arc<HttpState>>, request: Request) -> Response {
     let headers = request.headers().clone();
-    let caller = match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+    let caller = match http.gate.admit(&headers, http.context.now_ms()).await {
         Ok(caller) => caller,
         Err(turned) => return turned.into_response(),
     };
-    let bytes_max = hall.desk.settings().message_bytes_max;
+    let bytes_max = http.context.settings().message_bytes_max;
     if request.body().size_hint().lower() > bytes_max as u64 {
-        return post::too_long(bytes_max);
+        return response::too_long(bytes_max);
     }
-    let patience = hall.desk.settings().patience.body;
+    let patience = http.context.settings().patience.body;
     let read = tokio::time::timeout(patience, Bytes::from_request(request, &())).await;
     let Ok(read) = read else {
-        return post::too_slow();
+        return response::too_slow();
     };
     match read {
-        Ok(message) => post::answer(hall, caller, &headers, &message).await,
+        Ok(message) => post::answer(http, caller, &headers, &message).await,
         Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            post::too_long(bytes_max)
+            response::too_long(bytes_max)
         }
-        // Whoever sent it is gone.
+        // The client has disconnected.
         Err(_) => StatusCode::BAD_REQUEST.into_response(),
     }
 }
 
-/// Where a host gets a token from is told to everybody.
-async fn metadata(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
-    match (hall.gate.check(&headers), hall.gate.oauth()) {
+/// Returns the metadata that names the authorization server. It needs no token.
+async fn metadata(State(http): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    match (http.gate.check(&headers), http.gate.oauth()) {
         (Err(refused), _) => refused.into_response(),
         (Ok(()), Some(server)) => {
             let kind = [(header::CONTENT_TYPE, "application/json")];
@@ -119,24 +126,24 @@ async fn metadata(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response
     }
 }
 
-/// A host of the older era wants to be told what happens outside of its requests.
-async fn listened(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
-    match hall.gate.admit(&headers, hall.desk.now_ms()).await {
-        Ok(caller) => stream::open(hall, &caller, &headers).await,
+/// Handles GET: a host of the older era opens the stream for messages unrelated to its requests.
+async fn listened(State(http): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    match http.gate.admit(&headers, http.context.now_ms()).await {
+        Ok(caller) => stream::open(http, &caller, &headers).await,
         Err(turned) => turned.into_response(),
     }
 }
 
-/// A host of the older era ends its session.
-async fn ended(State(hall): State<Arc<Hall>>, headers: HeaderMap) -> Response {
-    let caller = match hall.gate.admit(&headers, hall.desk.now_ms()).await {
+/// Handles DELETE: a host of the older era ends its session.
+async fn ended(State(http): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    let caller = match http.gate.admit(&headers, http.context.now_ms()).await {
         Ok(caller) => caller,
         Err(turned) => return turned.into_response(),
     };
-    let id = headers.get(post::SESSION_HEADER);
+    let id = headers.get(header_value::SESSION_HEADER);
     match id.and_then(|id| id.to_str().ok()) {
         None => StatusCode::BAD_REQUEST.into_response(),
-        Some(id) if hall.sessions.end(&caller, id) => StatusCode::NO_CONTENT.into_response(),
+        Some(id) if http.sessions.end(&caller, id) => StatusCode::NO_CONTENT.into_response(),
         Some(_) => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -1,5 +1,5 @@
-//! Returns memory to the system that runs have left behind: at once when nothing goes on any
-//! more, and now and then while much is left though runs go on.
+//! Returns memory that ended runs no longer use to the operating system: soon after the last run
+//! ends, and during runs if the amount is large.
 
 use std::time::Duration;
 
@@ -9,30 +9,31 @@ use crate::broker::Broker;
 use crate::resident;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// So many looks without a run are quiet.
+/// Number of consecutive checks without a run after which the process counts as quiet.
 const QUIET_LOOKS: u32 = 2;
-/// Less is not worth it when it is quiet.
+/// Minimum amount worth returning while no run is in progress.
 const WORTH_BYTES: u64 = 8 * 1024 * 1024;
-/// Less is not worth it while runs go on.
+/// Minimum amount worth returning during runs.
 const WORTH_BYTES_BUSY: u64 = 128 * 1024 * 1024;
-/// So many looks pass between two times while runs go on, and up to so many when it did not help.
+/// Minimum number of checks between two attempts during runs. The number begins at the start of
+/// this range. It doubles after each attempt that does not help, up to the end of the range.
 const LOOKS_BUSY: std::ops::RangeInclusive<u32> = 10..=160;
 
-/// What is seen of the process at a moment.
+/// A sample of the process's memory and runs.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     resident_bytes: u64,
-    /// Of that, what goes to runs that go on, at most.
+    /// Maximum number of bytes that the runs in progress use.
     held_bytes: u64,
     runs: usize,
 }
 
-/// When memory is returned.
+/// Decides when to return memory.
 #[derive(Debug)]
 struct Policy {
-    /// At the start.
+    /// Resident bytes at the start.
     floor_bytes: u64,
-    /// After it was last returned.
+    /// Resident bytes after memory was last returned.
     left_bytes: u64,
     quiet_looks: u32,
     busy_looks: u32,
@@ -50,7 +51,7 @@ impl Policy {
         }
     }
 
-    /// Whether to return memory now.
+    /// Takes a sample and returns whether to return memory now.
     fn look(&mut self, seen: Seen) -> bool {
         if seen.runs == 0 {
             self.quiet_looks += 1;
@@ -64,7 +65,7 @@ impl Policy {
         self.busy_looks >= self.busy_looks_min && unexplained > self.floor_bytes + WORTH_BYTES_BUSY
     }
 
-    /// It was returned, and so much is left.
+    /// Records that memory was returned and how much is left.
     fn returned(&mut self, before_bytes: u64, left_bytes: u64) {
         let has_helped = before_bytes > left_bytes + WORTH_BYTES;
         self.busy_looks_min = match has_helped {
@@ -75,7 +76,7 @@ impl Policy {
     }
 }
 
-/// Looks as long as the broker is there.
+/// Checks at each interval for as long as the broker exists.
 pub(super) async fn return_memory(broker: Broker) {
     let Some(floor) = resident::bytes() else {
         return;
@@ -126,7 +127,7 @@ mod tests {
         assert!(!policy.look(seen(500, 0)));
         assert!(policy.look(seen(500, 0)));
         policy.returned(500 * MIB, 100 * MIB);
-        // What is still there is in use.
+        // The remaining memory is in use.
         assert!((0..100).all(|_| !policy.look(seen(100, 0))));
         assert!(policy.look(seen(120, 0)));
     }

@@ -1,114 +1,121 @@
-//! What servers log while their tools are called, as a host gets it: under the
-//! server's name, with nothing hidden in it, and from the level on that the host
-//! wants. A host of the older era says which once, one of the newer with each request.
+//! Forwards servers' log messages to the host during a call. Each message names its server, and
+//! invisible characters are escaped. Messages below the level that the host wants are dropped. A
+//! host of the older era sets the level once; a host of the newer era sends it with each request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use airlock_core::id::ServerName;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::inquiring::SERVER_KEY;
-use super::request::Request;
-use super::rpc::Refusal;
-use crate::broker::Broker;
-use crate::carrier::{LogLevel, Remark, Remarks};
+use super::peer::Peer;
+use super::rpc::SERVER_KEY;
+use crate::client_bridge::{LogLevel, LogMessage, LogSink};
 use crate::render::escape;
-use crate::upstream::Era;
 
-/// What a host of the older era hears that has not said how much it wants.
-const UNSAID: LogLevel = LogLevel::Info;
-/// Remarks of one run; more are left out, and the last one says so.
-const REMARKS_MAX: usize = 1_000;
+/// Maximum number of log messages per run. Further messages are dropped, and one last message
+/// reports this.
+const LOG_MESSAGES_MAX: usize = 1_000;
 const DATA_BYTES_MAX: usize = 16 * 1024;
 const DATA_CHARS_SHOWN: usize = 2_000;
 const LOGGER_CHARS_MAX: usize = 100;
 const METHOD: &str = "notifications/message";
-const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// The remarks of one run on their way to whoever follows it.
+/// The receiver of log messages.
+pub(super) struct LogTarget<'a> {
+    pub(super) peer: &'a Peer,
+    /// The lowest level that the host wants; `None` if it wants no messages.
+    pub(super) level: Option<LogLevel>,
+    /// Called with the server's name before one of its messages is sent to the host.
+    pub(super) before_send: &'a (dyn Fn(&ServerName) + Sync),
+}
+
+/// Forwards the log messages of one run to the host that follows the run.
 #[derive(Debug)]
-pub(super) struct Remarked {
-    broker: Broker,
-    remarks: Option<mpsc::Receiver<Remark>>,
+pub(super) struct LogForwarder {
+    log_sink: Option<mpsc::Receiver<LogMessage>>,
     told: usize,
-    /// What nobody read in time.
+    /// Number of messages dropped because they were not read in time.
     lost: Arc<AtomicU64>,
 }
 
-impl Remarked {
-    /// Nothing where nobody wants to hear any; otherwise also where servers bring theirs.
-    pub(super) fn of(request: &Request, broker: &Broker, passes: bool) -> (Self, Option<Remarks>) {
-        let level = level_of(request).filter(|_| passes);
-        let (remarks, told) = level.map(Remarks::new).unzip();
-        let remarked = Self {
-            broker: broker.clone(),
-            remarks: told,
+impl LogForwarder {
+    /// Creates a forwarder and, if the host wants log messages, the sink that receives servers'
+    /// messages of at least this level.
+    pub(super) fn new(level: Option<LogLevel>) -> (Self, Option<LogSink>) {
+        let (log_sink, told) = level.map(LogSink::new).unzip();
+        let forwarder = Self {
+            log_sink: told,
             told: 0,
-            lost: remarks.as_ref().map(Remarks::lost).unwrap_or_default(),
+            lost: log_sink.as_ref().map(LogSink::lost).unwrap_or_default(),
         };
-        (remarked, remarks)
+        (forwarder, log_sink)
     }
 
-    /// The next one; never when there will be none.
-    pub(super) async fn next(&mut self) -> Remark {
-        let next = match &mut self.remarks {
-            Some(remarks) => remarks.recv().await,
+    /// Returns the next message. Never returns if there are no more.
+    pub(super) async fn next(&mut self) -> LogMessage {
+        let next = match &mut self.log_sink {
+            Some(log_sink) => log_sink.recv().await,
             None => None,
         };
         match next {
             Some(next) => next,
             None => {
-                self.remarks = None;
+                self.log_sink = None;
                 std::future::pending().await
             }
         }
     }
 
-    /// What has come before the end of the run, so that it is told before that; and how much
-    /// was not.
-    pub(super) async fn tell_rest(&mut self, request: &Request) {
-        while let Some(Ok(remark)) = self.remarks.as_mut().map(mpsc::Receiver::try_recv) {
-            self.tell(request, remark);
+    /// Sends the remaining messages before the end of the run, and reports how many were dropped.
+    pub(super) async fn tell_rest(&mut self, target: &LogTarget<'_>) {
+        while let Some(Ok(log_message)) = self.log_sink.as_mut().map(mpsc::Receiver::try_recv) {
+            self.tell(target, log_message);
         }
         let lost = self.lost.swap(0, Ordering::Relaxed);
-        if let Some(words) = lost_in_words(request, lost) {
-            // The run is over, and waits for nobody.
-            request.peer.notify(METHOD, &words).await;
+        if let Some(words) = lost_in_words(target, lost) {
+            // The run has ended, so waiting for the host delays nothing.
+            target.peer.notify(METHOD, &words).await;
         }
     }
 
-    /// A log holds up no run: what the host does not read in time is counted.
-    pub(super) fn tell(&mut self, request: &Request, remark: Remark) {
-        let is_wanted = level_of(request).is_some_and(|wanted| remark.level >= wanted);
-        if !is_wanted || self.told > REMARKS_MAX {
+    /// Sends one message. A log never delays a run, so a message that the host does not read in
+    /// time is dropped and counted.
+    pub(super) fn tell(&mut self, target: &LogTarget<'_>, log_message: LogMessage) {
+        let is_wanted = target
+            .level
+            .is_some_and(|wanted| log_message.level >= wanted);
+        if !is_wanted || self.told > LOG_MESSAGES_MAX {
             return;
         }
         let lost = self.lost.load(Ordering::Relaxed);
-        if let Some(words) = lost_in_words(request, lost) {
-            if !request.peer.try_notify(METHOD, &words) {
+        if let Some(words) = lost_in_words(target, lost) {
+            if !target.peer.try_notify(METHOD, &words) {
                 self.lost.fetch_add(1, Ordering::Relaxed);
                 return;
             }
             self.lost.fetch_sub(lost, Ordering::Relaxed);
         }
         self.told += 1;
-        let params = if self.told > REMARKS_MAX {
+        let params = if self.told > LOG_MESSAGES_MAX {
             of_ours(&format!(
-                "more than {REMARKS_MAX} messages in one run; the rest is left out"
+                "more than {LOG_MESSAGES_MAX} messages in one run; further messages are dropped"
             ))
         } else {
-            request.session.hear_from(&self.broker, &remark.server);
-            params(remark)
+            (target.before_send)(&log_message.server);
+            params(log_message)
         };
-        if !request.peer.try_notify(METHOD, &params) {
+        if !target.peer.try_notify(METHOD, &params) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-fn lost_in_words(request: &Request, lost: u64) -> Option<Value> {
-    let is_wanted = level_of(request).is_some_and(|wanted| wanted <= LogLevel::Warning);
+fn lost_in_words(target: &LogTarget<'_>, lost: u64) -> Option<Value> {
+    let is_wanted = target
+        .level
+        .is_some_and(|wanted| wanted <= LogLevel::Warning);
     let words = format!("log messages dropped because the client read too slowly: {lost}");
     (lost > 0 && is_wanted).then(|| of_ours(&words))
 }
@@ -117,55 +124,32 @@ fn of_ours(text: &str) -> Value {
     json!({"level": "warning", "logger": "airlock", "data": text})
 }
 
-/// From which level on the host of a request wants to hear what is logged; none when not at all.
-pub(super) fn level_of(request: &Request) -> Option<LogLevel> {
-    match request.era {
-        Era::Legacy => Some(request.session.log_level().unwrap_or(UNSAID)),
-        Era::Modern => {
-            let level = request.params.get("_meta")?.get(LEVEL_KEY)?;
-            LogLevel::of(level.as_str()?)
-        }
-    }
-}
-
-/// `logging/setLevel` of the older era.
-pub(super) fn set_level(request: &Request) -> Result<Value, Refusal> {
-    let level = request.params.get("level").and_then(Value::as_str);
-    let level = level.and_then(LogLevel::of).ok_or_else(|| {
-        let why =
-            "invalid `level`; expected one of debug, info, notice, warning, error, critical, alert, emergency";
-        Refusal::invalid(why)
-    })?;
-    request.session.set_log_level(level);
-    Ok(json!({}))
-}
-
-fn params(remark: Remark) -> Value {
-    let server = &*remark.server.0;
-    let logger = match &remark.logger {
+fn params(log_message: LogMessage) -> Value {
+    let server = &*log_message.server.0;
+    let logger = match &log_message.logger {
         Some(theirs) => format!("{server}: {}", escape::brief(theirs, LOGGER_CHARS_MAX)),
         None => server.to_owned(),
     };
     json!({
-        "level": remark.level.word(),
+        "level": log_message.level.word(),
         "logger": logger,
-        "data": shown(remark.data),
+        "data": sanitize(log_message.data),
         "_meta": { SERVER_KEY: server },
     })
 }
 
-/// The same value with texts that hide nothing; of a large one only its beginning, as text.
-fn shown(mut data: Value) -> Value {
+/// Returns the value with all texts escaped. A large value is reduced to its beginning, as text.
+fn sanitize(mut data: Value) -> Value {
     let text = data.to_string();
     if text.len() > DATA_BYTES_MAX {
         let cut: String = escape::line(&text).chars().take(DATA_CHARS_SHOWN).collect();
-        return format!("{cut}… and more, {} bytes in all", text.len()).into();
+        return format!("{cut}… (cut; {} bytes in total)", text.len()).into();
     }
     escape_texts(&mut data);
     data
 }
 
-/// The data is of bounded depth.
+/// Escapes all texts in a value. Recursion is safe because the data has bounded depth.
 fn escape_texts(value: &mut Value) {
     match value {
         Value::String(text) => *text = escape::block(text).into_owned(),
@@ -174,7 +158,7 @@ fn escape_texts(value: &mut Value) {
             for (at, (key, mut value)) in std::mem::take(members).into_iter().enumerate() {
                 escape_texts(&mut value);
                 let mut shown = escape::line(&key).into_owned();
-                // Two that look alike now stay two.
+                // Keys that are equal after escaping get a number, so that they stay distinct.
                 while members.contains_key(&shown) {
                     shown.push_str(&format!(" ({at})"));
                 }
@@ -188,17 +172,8 @@ fn escape_texts(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broker::Cancel;
-    use crate::scratch::Scratch;
-    use crate::serve::kept::Storeroom;
-    use crate::serve::peer::Peer;
-    use crate::serve::session::HostSession;
-    use crate::serve::settings::Settings;
-    use airlock_core::id::ServerName;
-    use serde_json::value::RawValue;
-
     fn told(logger: Option<&str>, data: Value) -> Value {
-        params(Remark {
+        params(LogMessage {
             server: ServerName("files".into()),
             level: LogLevel::Notice,
             logger: logger.map(str::to_owned),
@@ -207,76 +182,62 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_says_whose_it_is_and_hides_nothing() {
+    fn log_message_names_server_and_is_escaped() {
         let data = json!({"a\u{202e}": ["b\u{1b}[2J\nc", 1]});
-        let remark = told(Some("d\u{200b}b"), data);
+        let log_message = told(Some("d\u{200b}b"), data);
         let expected = json!({
             "level": "notice",
             "logger": "files: d\\u{200b}b",
             "data": {"a\\u{202e}": ["b\\u{1b}[2J\nc", 1]},
             "_meta": {SERVER_KEY: "files"},
         });
-        assert_eq!(remark, expected);
+        assert_eq!(log_message, expected);
         assert_eq!(told(None, Value::Null)["logger"], "files");
         let alike = told(None, json!({"a\\u{202e}": 1, "a\u{202e}": 2}));
         assert_eq!(alike["data"], json!({"a\\u{202e}": 1, "a\\u{202e} (1)": 2}));
     }
 
     #[test]
-    fn a_long_remark_is_cut_and_says_so() {
-        let remark = told(None, json!(["x".repeat(20_000)]));
-        let said = remark["data"].as_str().unwrap();
-        assert!(said.ends_with("… and more, 20004 bytes in all"), "{said}");
+    fn long_log_message_is_truncated_with_notice() {
+        let log_message = told(None, json!(["x".repeat(20_000)]));
+        let said = log_message["data"].as_str().unwrap();
+        assert!(said.ends_with("… (cut; 20004 bytes in total)"), "{said}");
         assert!(said.len() < 3_000);
     }
 
-    /// A host that has not read anything, and has room for two messages.
-    fn deaf() -> (Request, mpsc::Receiver<Vec<u8>>) {
-        let (outbox, told) = mpsc::channel(2);
-        let session = HostSession::new("s".into(), &Settings::default(), &Storeroom::default(), 0);
-        let request = Request {
-            caller: Arc::default(),
-            session: Arc::new(session),
-            peer: Peer::new(outbox),
-            id: RawValue::from_string("1".into()).unwrap(),
-            era: Era::Legacy,
-            params: json!({}),
-            cancel: Cancel::new(),
-            handle: None,
-        };
-        (request, told)
-    }
-
     #[tokio::test]
-    async fn a_host_that_does_not_read_holds_up_nothing_and_hears_how_much_it_missed() {
-        let scratch = Scratch::new();
-        let builder = Broker::builder().state_dir(scratch.path());
-        let broker = builder.build().await.unwrap();
-        let (request, mut told) = deaf();
-        let (mut remarked, remarks) = Remarked::of(&request, &broker, true);
-        let remark = |n: u64| Remark {
+    async fn slow_host_does_not_block_and_learns_missed_count() {
+        // The channel holds two messages.
+        let (outbox, mut told) = mpsc::channel(2);
+        let target = LogTarget {
+            peer: &Peer::new(outbox),
+            level: Some(LogLevel::Info),
+            before_send: &|_| {},
+        };
+        let (mut forwarder, log_sink) = LogForwarder::new(target.level);
+        let log_message = |n: u64| LogMessage {
             server: ServerName("files".into()),
             level: LogLevel::Info,
             logger: None,
             data: n.into(),
         };
         for n in 1..=5 {
-            remarked.tell(&request, remark(n));
+            forwarder.tell(&target, log_message(n));
         }
         let mut said = || {
             let message: Value = serde_json::from_slice(&told.try_recv().unwrap()).unwrap();
             message["params"]["data"].to_string()
         };
         assert_eq!([said(), said()], ["1", "2"]);
-        // The way is free again.
-        remarked.tell(&request, remark(6));
+        // The channel has room again.
+        forwarder.tell(&target, log_message(6));
         let lost = "\"log messages dropped because the client read too slowly: 3\"";
         assert_eq!([said(), said()], [lost, "6"]);
-        // More than wait for anybody.
-        let remarks = remarks.unwrap();
-        (0..300).for_each(|n| remarks.add(remark(n)));
-        drop(remarks);
-        let rest = remarked.tell_rest(&request);
+        // More messages than the buffer holds.
+        let log_sink = log_sink.unwrap();
+        (0..300).for_each(|n| log_sink.add(log_message(n)));
+        drop(log_sink);
+        let rest = forwarder.tell_rest(&target);
         let hears = async {
             let (mut heard, mut lost) = (0, 0);
             while heard + lost < 300 {

@@ -1,5 +1,5 @@
-//! The way back to a host while one of its requests is worked on: notifications,
-//! and requests of ours that it answers or that are taken back.
+//! Sends notifications and requests to a host. The host answers a request, or airlock withdraws the
+//! request.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,26 +7,26 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::carrier::Said;
+use crate::client_bridge::ClientReply;
 use crate::upstream::jsonrpc::{self, Answer};
 
-/// Messages that wait for a host to read them; whoever has more to say waits.
+/// Maximum number of messages that wait for a host to read them. Further senders wait.
 pub(super) const OUTBOX_MESSAGES: usize = 256;
 
-/// Where messages for one host go. Cheap to clone.
+/// Sends messages to one host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
     outbox: mpsc::Sender<Vec<u8>>,
 }
 
-/// Our own requests that a host has not answered yet.
+/// Requests that the host has not answered yet.
 #[derive(Debug, Default)]
-pub(super) struct OpenRequests(Mutex<Open>);
+pub(super) struct OpenRequests(Mutex<OpenState>);
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenState {
     latest: u64,
-    waiting: HashMap<u64, oneshot::Sender<Said>>,
+    waiting: HashMap<u64, oneshot::Sender<ClientReply>>,
 }
 
 impl Peer {
@@ -34,7 +34,7 @@ impl Peer {
         Self { outbox }
     }
 
-    /// False when nobody reads any more.
+    /// Sends a message. Returns `false` if the connection is closed.
     pub(super) async fn send(&self, message: Vec<u8>) -> bool {
         self.outbox.send(message).await.is_ok()
     }
@@ -44,16 +44,22 @@ impl Peer {
             .await;
     }
 
-    /// False when there is no room for it right now; nobody waits for that.
+    /// Sends a notification without waiting. Returns `false` if the queue is full.
     pub(super) fn try_notify(&self, method: &str, params: &Value) -> bool {
         let message = jsonrpc::notification(method, &params.to_string());
         self.outbox.try_send(message).is_ok()
     }
 
-    /// Asks the host. Nothing is said when it is gone. Dropping this takes the question back.
-    pub(super) async fn ask(&self, open: &OpenRequests, method: &str, params: &Value) -> Said {
+    /// Sends a request to the host and waits for the reply. Returns `ClientReply::Nothing` if the
+    /// host has disconnected. Dropping the future withdraws the request.
+    pub(super) async fn ask(
+        &self,
+        open: &OpenRequests,
+        method: &str,
+        params: &Value,
+    ) -> ClientReply {
         let (id, answer) = open.begin();
-        let mut asked = Asked {
+        let mut asked = OpenRequest {
             peer: self,
             open,
             id,
@@ -63,36 +69,36 @@ impl Peer {
             .send(jsonrpc::request(id, method, &params.to_string()))
             .await;
         if asked.is_sent {
-            answer.await.unwrap_or(Said::Nothing)
+            answer.await.unwrap_or(ClientReply::Nothing)
         } else {
-            Said::Nothing
+            ClientReply::Nothing
         }
     }
 }
 
-/// One request of ours, until it is answered or nobody waits for the answer any more.
-struct Asked<'a> {
+/// One request to the host. Withdrawn on drop, unless it was answered.
+struct OpenRequest<'a> {
     peer: &'a Peer,
     open: &'a OpenRequests,
     id: u64,
     is_sent: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let waiting = self.open.lock().waiting.remove(&self.id);
         if waiting.is_some() && self.is_sent {
-            let params = json!({"requestId": self.id, "reason": "it is not needed any more"});
-            let params = params.to_string();
+            let reason = "the request is no longer needed";
+            let params = json!({"requestId": self.id, "reason": reason}).to_string();
             let cancelled = jsonrpc::notification("notifications/cancelled", &params);
-            // A host that reads nothing hears nothing of it.
+            // If the queue is full, the host does not learn of the withdrawal.
             let _ = self.peer.outbox.try_send(cancelled);
         }
     }
 }
 
 impl OpenRequests {
-    fn begin(&self) -> (u64, oneshot::Receiver<Said>) {
+    fn begin(&self) -> (u64, oneshot::Receiver<ClientReply>) {
         let (answer, answered) = oneshot::channel();
         let mut open = self.lock();
         open.latest += 1;
@@ -101,21 +107,21 @@ impl OpenRequests {
         (id, answered)
     }
 
-    /// An answer to nothing that we asked is passed over.
+    /// Delivers an answer. An answer to an unknown request is ignored.
     pub(super) fn answered(&self, id: u64, answer: Answer) {
         let Some(waiting) = self.lock().waiting.remove(&id) else {
             return;
         };
-        let unreadable = || Said::Error {
+        let unreadable = || ClientReply::Error {
             code: super::rpc::INTERNAL,
-            message: "the answer cannot be read".to_owned(),
+            message: "invalid answer".to_owned(),
         };
         let said = match answer {
             Answer::Result(raw) => {
                 let result = super::rpc::params(Some(&raw));
-                result.map_or_else(|_| unreadable(), Said::Result)
+                result.map_or_else(|_| unreadable(), ClientReply::Result)
             }
-            Answer::Error(error) => Said::Error {
+            Answer::Error(error) => ClientReply::Error {
                 code: error.code,
                 message: error.message,
             },
@@ -124,7 +130,7 @@ impl OpenRequests {
         let _ = waiting.send(said);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Open> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -132,11 +138,11 @@ impl OpenRequests {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::jsonrpc::Incoming;
+    use crate::upstream::jsonrpc::IncomingMessage;
     use serde_json::json;
 
     #[tokio::test]
-    async fn an_answer_reaches_who_asked_and_nobody_else() {
+    async fn reply_reaches_only_its_request() {
         let (outbox, mut sent) = mpsc::channel(4);
         let (peer, open) = (Peer::new(outbox), OpenRequests::default());
         let params = json!({"message": "?"});
@@ -147,37 +153,38 @@ mod tests {
             assert!(text.contains(r#""method":"elicitation/create""#), "{text}");
             for (id, result) in [(77, r#"{"a":0}"#), (1, r#"{"a":1}"#), (1, r#"{"a":2}"#)] {
                 let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-                let Incoming::Answer { id, answer } = jsonrpc::parse(message.as_bytes()) else {
+                let IncomingMessage::Answer { id, answer } = jsonrpc::parse(message.as_bytes())
+                else {
                     panic!("{message}");
                 };
                 open.answered(id, answer);
             }
         };
         let (answer, ()) = futures_util::join!(asking, host);
-        assert_eq!(answer, Said::Result(json!({"a": 1})));
+        assert_eq!(answer, ClientReply::Result(json!({"a": 1})));
         assert!(open.lock().waiting.is_empty());
     }
 
     #[tokio::test]
-    async fn what_a_host_refuses_is_not_nothing() {
+    async fn host_refusal_is_an_error_reply() {
         let (outbox, _sent) = mpsc::channel(4);
         let (peer, open) = (Peer::new(outbox), OpenRequests::default());
         let params = json!({});
         let asking = peer.ask(&open, "sampling/createMessage", &params);
         let host = async {
             let message = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#;
-            let Incoming::Answer { id, answer } = jsonrpc::parse(message) else {
-                panic!("an answer");
+            let IncomingMessage::Answer { id, answer } = jsonrpc::parse(message) else {
+                panic!("not an answer");
             };
             open.answered(id, answer);
         };
         let (said, ()) = futures_util::join!(asking, host);
         let message = "no".to_owned();
-        assert_eq!(said, Said::Error { code: -1, message });
+        assert_eq!(said, ClientReply::Error { code: -1, message });
     }
 
     #[tokio::test]
-    async fn a_question_that_nobody_asks_any_more_is_taken_back() {
+    async fn abandoned_request_is_cancelled() {
         let (outbox, mut sent) = mpsc::channel(4);
         let (peer, open) = (Peer::new(outbox), OpenRequests::default());
         let params = json!({});
@@ -192,12 +199,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_is_gone_answers_nothing() {
+    async fn disconnected_host_replies_nothing() {
         let (outbox, sent) = mpsc::channel(4);
         drop(sent);
         let open = OpenRequests::default();
         let said = Peer::new(outbox).ask(&open, "x", &json!({})).await;
-        assert_eq!(said, Said::Nothing);
+        assert_eq!(said, ClientReply::Nothing);
         assert!(open.lock().waiting.is_empty());
     }
 }

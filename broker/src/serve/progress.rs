@@ -1,4 +1,5 @@
-//! A line to the host for each thing that happens in a run, when it wants them.
+//! Sends progress notifications to the host, if the host wants them: one line for each event of a
+//! run.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,8 @@ use airlock_core::id::CallId;
 use serde_json::{Value, json};
 
 use super::request::Request;
-use crate::broker::RunEvent;
 use crate::render::escape;
+use crate::run_event::RunEvent;
 
 const LINE_CHARS_MAX: usize = 200;
 
@@ -19,7 +20,7 @@ pub(super) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn of(request: &'a Request) -> Self {
+    pub(super) fn for_request(request: &'a Request) -> Self {
         Self {
             request,
             token: request.progress_token(),
@@ -28,7 +29,8 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// What is told of it holds words of the script, and so whatever the script has read.
+    /// Whether a line with the script's own text is sent for this event. Such text may contain data
+    /// that the script has read.
     pub(super) fn tells(&self, event: &RunEvent) -> bool {
         self.token.is_some() && matches!(event, RunEvent::Console { .. })
     }
@@ -60,7 +62,7 @@ impl<'a> Progress<'a> {
                 let tool = tool(&self.tools, call);
                 let wants = wants.in_words();
                 Some(format!(
-                    "call {} of {tool}: its server asks for {wants}",
+                    "call {} of {tool}: the server asks for {wants}",
                     call.0
                 ))
             }

@@ -1,18 +1,18 @@
-//! What a host may put into a model's system prompt, so that it finds, reads
-//! and calls tools in the order in which that works.
+//! Text for a model's system prompt, which hosts may include. It tells the model in which order to
+//! search, read and call tools.
 
 use serde_json::{Value, json};
 
 use super::request::Request;
-use super::rpc::{Refusal, shown};
-use super::settings::Mode;
+use super::rpc::{RpcErrorResponse, sanitize};
+use super::settings::ListMode;
 
 pub(super) const NAME: &str = "use_tools";
-const ABOUT: &str = "How to find, read and call the tools that stand behind this server";
+const ABOUT: &str = "How to find, read and call the tools behind this server";
 
 const FIND: &str = "\
-airlock stands between you and the tools of several servers. Their short descriptions are enough to \
-choose by; full ones are read when they are needed.
+airlock gives you the tools of several servers. Short descriptions are enough to choose by; read full \
+descriptions when you need them.
 1. FIND tools with search_tools, by what they should do.
 2. READ the ones that you have chosen: get_tool_details with their names, or the resource \
 resource:///tool_descriptions?tools=server.tool,server.other. Always name the tools: reading the \
@@ -29,33 +29,38 @@ const RULES: &str = "
 Every call is decided by rules and may need a person's approval. A denied call did not happen; a failed \
 one may have. A script that fails reports its line and the calls that were made already.";
 
-/// The same as a prompt, for hosts that take it from there.
+/// Returns the list with this text as a prompt, for hosts that use prompts.
 pub(super) fn list() -> Value {
     json!({"prompts": [{"name": NAME, "title": "Use the tools", "description": ABOUT}]})
 }
 
-pub(super) fn read(request: &Request, mode: Mode) -> Result<Value, Refusal> {
+/// Whether a request is for this prompt and not for a prompt of a server.
+pub(super) fn is_own(request: &Request) -> bool {
+    request.params.get("name").and_then(Value::as_str) == Some(NAME)
+}
+
+pub(super) fn read(request: &Request, mode: ListMode) -> Result<Value, RpcErrorResponse> {
     let name = request.params.get("name").and_then(Value::as_str);
-    match name.ok_or_else(|| Refusal::invalid("`name` is missing or not a string"))? {
+    match name.ok_or_else(|| RpcErrorResponse::invalid("`name` is missing or not a string"))? {
         NAME => {
             let content = json!({"type": "text", "text": text(mode)});
             let messages = json!([{"role": "user", "content": content}]);
             Ok(json!({"description": ABOUT, "messages": messages}))
         }
-        other => Err(Refusal::invalid(format!(
+        other => Err(RpcErrorResponse::invalid(format!(
             "there is no prompt `{}`",
-            shown(other)
+            sanitize(other)
         ))),
     }
 }
 
-/// The recommended text.
+/// Returns the recommended text.
 #[must_use]
-pub fn text(mode: Mode) -> String {
+pub fn text(mode: ListMode) -> String {
     let call = match mode {
-        Mode::Code => SCRIPTS,
-        Mode::Progressive => DIRECTLY,
-        Mode::Stable => STABLE,
+        ListMode::Code => SCRIPTS,
+        ListMode::Progressive => DIRECTLY,
+        ListMode::Stable => STABLE,
     };
     format!("{FIND}{call}{RULES}")
 }

@@ -1,31 +1,36 @@
-//! One request of a host while it is worked on.
+//! One request of a host, while it is being answered.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::desk::Desk;
+use super::client_request::DeliveryMode;
+use super::method::Method;
 use super::peer::Peer;
 use super::rpc::CAPABILITIES_KEY;
 use super::session::HostSession;
-use super::wish::Way;
 use crate::broker::Cancel;
-use crate::carrier::Abilities;
+use crate::client_bridge::{ClientCapabilities, LogLevel};
 use crate::upstream::Era;
+
+/// Lowest log level for a host of the older era that has not set one.
+const LOG_LEVEL_DEFAULT: LogLevel = LogLevel::Info;
+const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) session: Arc<HostSession>,
-    /// Whose runs it wants: callers have equal parts of what there is room for.
+    /// The caller whose runs the request starts. Callers get equal shares of the capacity.
     pub(super) caller: Arc<str>,
     pub(super) peer: Peer,
-    /// As the host wrote it.
+    /// The request id, exactly as the host wrote it.
     pub(super) id: Box<RawValue>,
     pub(super) era: Era,
+    pub(super) method: Method,
     pub(super) params: Value,
     pub(super) cancel: Cancel,
-    /// The handle of the session, where no transport carries one.
+    /// The handle of the session, if the transport has no sessions.
     pub(super) handle: Option<String>,
 }
 
@@ -35,7 +40,7 @@ impl Request {
         (token.is_string() || token.is_number()).then_some(token)
     }
 
-    /// What the host can do: said with each request in the newer era, once in the older.
+    /// Returns the host's capabilities: sent with each request in the newer era, once in the older.
     pub(super) fn capabilities(&self) -> Value {
         match self.era {
             Era::Modern => self
@@ -48,12 +53,23 @@ impl Request {
         }
     }
 
-    /// What servers can ask of it in the middle of a call.
-    pub(super) fn abilities(&self, desk: &Desk) -> Abilities {
-        Abilities::of(&self.capabilities()).within(desk.settings().pass)
+    /// Returns the kinds of requests that servers may send to the host during a call.
+    pub(super) fn abilities(&self, pass: ClientCapabilities) -> ClientCapabilities {
+        ClientCapabilities::from_capabilities(&self.capabilities()).within(pass)
     }
 
-    /// Whether a question of a run can reach the person at the host.
+    /// Returns the lowest log level that the host wants, or `None` if it wants no messages.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        match self.era {
+            Era::Legacy => Some(self.session.log_level().unwrap_or(LOG_LEVEL_DEFAULT)),
+            Era::Modern => {
+                let level = self.params.get("_meta")?.get(LOG_LEVEL_KEY)?;
+                LogLevel::from_word(level.as_str()?)
+            }
+        }
+    }
+
+    /// Whether the host can show a question to a person.
     pub(super) fn can_ask(&self) -> bool {
         match self.capabilities().get("elicitation") {
             Some(Value::Object(modes)) => modes.is_empty() || modes.contains_key("form"),
@@ -61,17 +77,17 @@ impl Request {
         }
     }
 
-    /// Whether the host's model can be asked.
+    /// Whether the host offers its model for sampling.
     pub(super) fn can_sample(&self) -> bool {
         let capabilities = self.capabilities();
         capabilities.get("sampling").is_some_and(Value::is_object)
     }
 
-    /// How the host hears what a run wants of it.
-    pub(super) fn way(&self) -> Way {
+    /// Returns how the requests of a run are delivered to the host.
+    pub(super) fn way(&self) -> DeliveryMode {
         match self.era {
-            Era::Legacy => Way::Request,
-            Era::Modern => Way::Return,
+            Era::Legacy => DeliveryMode::Request,
+            Era::Modern => DeliveryMode::Return,
         }
     }
 }

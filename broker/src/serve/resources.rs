@@ -1,28 +1,28 @@
-//! What hosts can read: full descriptions of tools, which discloses them, and
-//! values that were too long for a result.
+//! Serves airlock's own resources: full descriptions of tools, and values that were too long for a
+//! result. Reading a description discloses the tool.
 
 use airlock_core::session::DESCRIPTIONS_URI;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
-use super::kept::Kept;
-use super::meta;
+use super::context::ServeContext;
+use super::own_tools;
 use super::request::Request;
-use super::rpc::{self, Refusal};
-use super::shelf::Shelf;
+use super::result_store::StoredContent;
+use super::rpc::{self, RpcErrorResponse};
+use crate::broker::tool_index::ToolIndex;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 const NAME: &str = "tool_descriptions";
 const TITLE: &str = "Tool descriptions - required before a tool is called";
 const RUNS: &str = "airlock:///runs/";
-/// Bytes of a kept text that one read gives.
+/// Default length of a page of a kept text, in bytes.
 const RANGE_BYTES_DEFAULT: usize = 20_000;
 const RANGE_BYTES_MAX: usize = 1_000_000;
-/// What a page of a kept text is, beside its text.
+/// The `_meta` key with the range of a page.
 const PAGE_KEY: &str = "dev.airlock/page";
 const TOOLS_MAX: usize = 200;
 
-/// How the resource is used, for models that see it in a list.
+/// How to use the resource, for models that see it in a list.
 const WORKFLOW: &str = "\
 WORKFLOW
 1. CHOOSE the tool by its short description from tools/list or search_tools. That is enough to choose by.
@@ -33,7 +33,7 @@ A tool CANNOT be called before its description was read in this session: the cal
 TOOL_DESCRIPTION_REQUIRED. Reading a description authorizes the tool for the session. \
 Reading this resource without ?tools= fails with MISSING_TOOL_SELECTION.";
 
-/// Whether an address, or a pattern of some, is one of ours.
+/// Whether an address or a template belongs to airlock's own resources.
 pub(super) fn is_own(uri: &str) -> bool {
     uri.starts_with(DESCRIPTIONS_URI) || uri.starts_with(RUNS)
 }
@@ -61,27 +61,31 @@ pub(super) fn templates() -> Value {
             "uriTemplate": format!("{RUNS}{{run}}/{{part}}{{?from,length}}"),
             "name": "run_part",
             "title": "A long value or console of a run, or a binary in its value",
-            "description": "Of what was cut from a result, the characters that begin in `length` bytes from byte `from` on; `part` is value or console. Of a binary, which is binary-1, binary-2, …, those bytes. Each page says where the next one begins.",
+            "description": "Bytes `from` to `from` + `length` of a text that was cut (`part` is value or console) or of a binary (binary-1, binary-2, …). A text page has the characters that begin in that range. Each page names the next.",
         },
     ]})
 }
 
-pub(super) fn read(desk: &Desk, shelf: &Shelf, request: &Request) -> Result<Value, Refusal> {
+pub(super) fn read(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+) -> Result<Value, RpcErrorResponse> {
     let uri = request.params.get("uri").and_then(Value::as_str);
-    let uri = uri.ok_or_else(|| Refusal::invalid("`uri` is missing or not a string"))?;
+    let uri = uri.ok_or_else(|| RpcErrorResponse::invalid("`uri` is missing or not a string"))?;
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     if path == DESCRIPTIONS_URI {
-        let text = descriptions(desk, shelf, request, query)?;
+        let text = descriptions(context, tool_index, request, query)?;
         return Ok(contents(uri, "application/json", &text));
     }
     let kept = path
         .starts_with(RUNS)
-        .then(|| request.session.kept.find(path))
+        .then(|| request.session.stored_results.find(path))
         .flatten();
     match kept {
-        Some(Kept::Text(text)) => page(&text, uri),
-        Some(Kept::Binary { bytes, mime }) => part(&bytes, &mime, uri),
-        None => Err(Refusal::no_resource(uri, request.era)),
+        Some(StoredContent::Text(text)) => page(&text, uri),
+        Some(StoredContent::Binary { bytes, mime }) => part(&bytes, &mime, uri),
+        None => Err(RpcErrorResponse::no_resource(uri, request.era)),
     }
 }
 
@@ -90,11 +94,11 @@ fn contents(uri: &str, mime: &str, text: &str) -> Value {
 }
 
 fn descriptions(
-    desk: &Desk,
-    shelf: &Shelf,
+    context: &ServeContext,
+    tool_index: &ToolIndex,
     request: &Request,
     query: &str,
-) -> Result<String, Refusal> {
+) -> Result<String, RpcErrorResponse> {
     let wanted: Vec<String> = parameter(query, "tools")
         .map(|list| list.split(',').map(|name| name.trim().to_owned()).collect())
         .unwrap_or_default();
@@ -104,16 +108,17 @@ fn descriptions(
     }
     if wanted.len() > TOOLS_MAX {
         let message = format!("at most {TOOLS_MAX} tools can be described at once");
-        return Err(Refusal::invalid(message));
+        return Err(RpcErrorResponse::invalid(message));
     }
-    let shelved = meta::disclose(desk, shelf, &request.session, &wanted).map_err(|why| {
-        let error = json!({"error": {"code": "RATE_LIMITED", "message": why}});
-        Refusal {
-            data: Some(error),
-            ..Refusal::invalid(why)
-        }
-    })?;
-    Ok(Value::Object(shelved.entries).to_string())
+    let details =
+        own_tools::disclose(context, tool_index, &request.session, &wanted).map_err(|why| {
+            let error = json!({"error": {"code": "RATE_LIMITED", "message": why}});
+            RpcErrorResponse {
+                data: Some(error),
+                ..RpcErrorResponse::invalid(why)
+            }
+        })?;
+    Ok(Value::Object(details.entries).to_string())
 }
 
 fn missing_selection() -> Value {
@@ -127,40 +132,38 @@ fn missing_selection() -> Value {
     }})
 }
 
-/// A part of a kept text.
-fn page(text: &str, uri: &str) -> Result<Value, Refusal> {
-    let Page { from, next, length } = Page::of(text, query_of(uri))?;
+/// Returns a page of a kept text.
+fn page(text: &str, uri: &str) -> Result<Value, RpcErrorResponse> {
+    let Page { from, next, length } = Page::parse(text, query_of(uri))?;
     let shown = text.get(from..next).unwrap_or_default();
     let shown = json!({"mimeType": "text/plain", "text": shown});
-    Ok(with_next(shown, uri, (from, next, text.len()), length))
+    let end = next;
+    let range = Range { from, end, length };
+    Ok(with_next(shown, uri, &range, text.len()))
 }
 
-/// A part of something that is no text.
-fn part(bytes: &[u8], mime: &str, uri: &str) -> Result<Value, Refusal> {
-    let Range { from, end, length } = Range::of(bytes.len(), RANGE_BYTES_MAX, query_of(uri))?;
-    let shown = BASE64_STANDARD.encode(bytes.get(from..end).unwrap_or_default());
+/// Returns a range of kept binary data.
+fn part(bytes: &[u8], mime: &str, uri: &str) -> Result<Value, RpcErrorResponse> {
+    let range = Range::parse(bytes.len(), RANGE_BYTES_MAX, query_of(uri))?;
+    let shown = BASE64_STANDARD.encode(bytes.get(range.from..range.end).unwrap_or_default());
     let shown = json!({"mimeType": mime, "blob": shown});
-    Ok(with_next(shown, uri, (from, end, bytes.len()), length))
+    Ok(with_next(shown, uri, &range, bytes.len()))
 }
 
 fn query_of(uri: &str) -> &str {
     uri.split_once('?').map_or("", |(_, query)| query)
 }
 
-/// What is shown of a kept thing. Behind it, while there is more, stands where that is: for
-/// programs in the `_meta` of the page, for models in words of their own.
-fn with_next(
-    mut shown: Value,
-    uri: &str,
-    (from, next, bytes): (usize, usize, usize),
-    length: usize,
-) -> Value {
+/// Builds the response for a page. If more follows, the response contains the position of the next
+/// page: in the page's `_meta` for programs, and as text for models.
+fn with_next(mut shown: Value, uri: &str, range: &Range, bytes: usize) -> Value {
+    let (from, next, length) = (range.from, range.end, range.length);
     let mut told = json!({"from": from, "bytes": bytes});
     if next < bytes {
-        rpc::put(&mut told, "next", next);
+        rpc::set_member(&mut told, "next", next);
     }
-    rpc::put(&mut shown, "uri", uri);
-    rpc::put(&mut shown, "_meta", json!({PAGE_KEY: told}));
+    rpc::set_member(&mut shown, "uri", uri);
+    rpc::set_member(&mut shown, "_meta", json!({PAGE_KEY: told}));
     let mut pages = vec![shown];
     if next < bytes {
         let path = uri.split_once('?').map_or(uri, |(path, _)| path);
@@ -171,7 +174,7 @@ fn with_next(
     json!({ "contents": pages })
 }
 
-/// Bytes that were asked for.
+/// The requested range, in bytes.
 struct Range {
     from: usize,
     end: usize,
@@ -179,21 +182,21 @@ struct Range {
 }
 
 impl Range {
-    fn of(bytes: usize, length_default: usize, query: &str) -> Result<Self, Refusal> {
+    fn parse(bytes: usize, length_default: usize, query: &str) -> Result<Self, RpcErrorResponse> {
         let number = |name: &str, default: usize| match parameter(query, name) {
             None => Ok(default),
-            Some(value) => value
-                .parse::<usize>()
-                .map_err(|_| Refusal::invalid(format!("`{name}` is not a whole number of bytes"))),
+            Some(value) => value.parse::<usize>().map_err(|_| {
+                RpcErrorResponse::invalid(format!("`{name}` is not a whole number of bytes"))
+            }),
         };
         let (from, length) = (number("from", 0)?, number("length", length_default)?);
         if from > bytes {
-            return Err(Refusal::invalid(format!(
+            return Err(RpcErrorResponse::invalid(format!(
                 "`from` is {from}, and there are only {bytes} bytes"
             )));
         }
         if !(1..=RANGE_BYTES_MAX).contains(&length) {
-            return Err(Refusal::invalid(format!(
+            return Err(RpcErrorResponse::invalid(format!(
                 "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
             )));
         }
@@ -202,19 +205,19 @@ impl Range {
     }
 }
 
-/// The characters that begin in a range of bytes: each stands in one page, however a reader
-/// comes from one page to the next.
+/// The characters that begin in a range of bytes. Adjacent ranges therefore contain each character
+/// exactly once.
 #[derive(Debug, PartialEq, Eq)]
 struct Page {
     from: usize,
-    /// Where the next one begins.
+    /// Byte position at which the next page begins.
     next: usize,
     length: usize,
 }
 
 impl Page {
-    fn of(text: &str, query: &str) -> Result<Self, Refusal> {
-        let Range { from, end, length } = Range::of(text.len(), RANGE_BYTES_DEFAULT, query)?;
+    fn parse(text: &str, query: &str) -> Result<Self, RpcErrorResponse> {
+        let Range { from, end, length } = Range::parse(text.len(), RANGE_BYTES_DEFAULT, query)?;
         Ok(Self {
             from: text.ceil_char_boundary(from),
             next: text.ceil_char_boundary(end),
@@ -223,7 +226,7 @@ impl Page {
     }
 }
 
-/// A parameter of a query, decoded.
+/// Returns a decoded parameter of a query.
 fn parameter(query: &str, name: &str) -> Option<String> {
     let pair = |part: &str| {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
@@ -232,7 +235,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     query.split('&').find_map(pair)
 }
 
-/// Percent signs and their digits as what they stand for; a plus sign is itself.
+/// Decodes percent-encoding. A plus sign stays a plus sign.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -260,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_is_found_and_decoded() {
+    fn query_parameter_is_found_and_decoded() {
         for (query, expected) in [
             ("tools=fs.read,git.log", Some("fs.read,git.log")),
             ("x=1&tools=fs.a%2Cfs.b%20c", Some("fs.a,fs.b c")),
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_holds_the_characters_that_begin_in_its_range() {
+    fn page_holds_characters_starting_in_its_range() {
         let text = "aä日b";
         for (query, expected) in [
             ("", "aä日b"),
@@ -287,7 +290,7 @@ mod tests {
             ("from=6&length=1", "b"),
             ("from=7", ""),
         ] {
-            let Page { from, next, .. } = Page::of(text, query).unwrap();
+            let Page { from, next, .. } = Page::parse(text, query).unwrap();
             assert_eq!(text.get(from..next), Some(expected), "{query}");
         }
         for (query, part) in [
@@ -296,14 +299,15 @@ mod tests {
             ("length=0", "1 to 1000000 bytes"),
             ("length=1000001", "1 to 1000000 bytes"),
         ] {
-            let refused = Page::of(text, query).unwrap_err();
+            let refused = Page::parse(text, query).unwrap_err();
             assert!(refused.message.contains(part), "{query}: {refused:?}");
         }
     }
 
-    /// By the length that a reader asked for, and by what each page says of the next.
+    /// Reads all pages twice: in steps of the requested length, and by the position that each page
+    /// gives for the next.
     #[test]
-    fn pages_join_to_the_whole_text() {
+    fn pages_concatenate_to_full_text() {
         for letter in ["a", "ä", "日", "🦀"] {
             for before in 0..4 {
                 let text = format!("{}{}", "x".repeat(before), letter.repeat(50));
@@ -312,7 +316,7 @@ mod tests {
                         let (mut joined, mut at) = (String::new(), 0);
                         while at < text.len() {
                             let query = format!("from={at}&length={length}");
-                            let Page { from, next, .. } = Page::of(&text, &query).unwrap();
+                            let Page { from, next, .. } = Page::parse(&text, &query).unwrap();
                             joined.push_str(text.get(from..next).unwrap());
                             at = if by_next { next } else { at + length };
                         }

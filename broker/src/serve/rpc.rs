@@ -1,47 +1,51 @@
-//! What a request of a host may look like, and the envelope of every answer.
-//! Strict about what leaves; what comes in is read within bounds.
+//! The format of hosts' requests, and the envelope of every answer. Output follows the protocol
+//! strictly; input is parsed within limits.
 
 use airlock_core::json::{self, Bounds};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::upstream::Era;
 use crate::upstream::era::{LEGACY_VERSIONS, MODERN_VERSION};
-use crate::upstream::jsonrpc::{self, Incoming};
+use crate::upstream::jsonrpc::{self, IncomingMessage};
+
+pub(super) use crate::broker::tool_index::args::sanitize;
 
 pub(super) const PARSE_ERROR: i64 = -32_700;
 pub(super) const INVALID_REQUEST: i64 = -32_600;
 pub(super) const INVALID_PARAMS: i64 = -32_602;
 pub(super) const INTERNAL: i64 = -32_603;
-/// A resource that is not there, as the older era has it.
+/// Code for a missing resource in the older era.
 pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
 
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-/// The handle of a session that no transport carries.
+/// The `_meta` key of the session handle, for transports without sessions.
 pub(super) const SESSION_KEY: &str = "dev.airlock/session";
+/// The `_meta` key of the server that an item comes from, for programs.
+pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 
 const PARAMS: Bounds = Bounds {
-    // The message that they are in has a bound of its own.
+    // The length of the whole message is limited elsewhere.
     bytes_max: u32::MAX,
     depth_max: 256,
     nodes_max: 2_000_000,
 };
 
-/// How long a host may keep a list, in milliseconds.
+/// Time for which a host may cache a list, in milliseconds.
 const TTL_MS: u64 = 300_000;
 const BRIEF_TTL_MS: u64 = 1_000;
 
-/// An answer that is a JSON-RPC error.
+/// A JSON-RPC error response, without its id.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Refusal {
+pub(super) struct RpcErrorResponse {
     pub(super) code: i64,
     pub(super) message: String,
     pub(super) data: Option<Value>,
 }
 
-impl Refusal {
+impl RpcErrorResponse {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -50,11 +54,11 @@ impl Refusal {
         }
     }
 
-    /// Of a message that is not looked at.
+    /// Builds the error for a message that is too long to be read.
     pub(super) fn too_long(bytes_max: usize) -> Self {
         let message = format!(
-            "a message is longer than {bytes_max} bytes, which is room for a script and its \
-             input within the limits `script` and `input`"
+            "the message is longer than {bytes_max} bytes; the maximum follows from the limits \
+             `script` and `input`"
         );
         Self {
             data: Some(json!({"code": "limit-payload", "bytes_max": bytes_max})),
@@ -67,7 +71,7 @@ impl Refusal {
     }
 
     pub(super) fn no_method(method: &str) -> Self {
-        let message = format!("there is no method `{}`", shown(method));
+        let message = format!("there is no method `{}`", sanitize(method));
         Self::new(jsonrpc::METHOD_NOT_FOUND, message)
     }
 
@@ -77,8 +81,8 @@ impl Refusal {
             Era::Modern => INVALID_PARAMS,
         };
         Self {
-            data: Some(json!({ "uri": shown(uri) })),
-            ..Self::new(code, format!("there is no resource `{}`", shown(uri)))
+            data: Some(json!({ "uri": sanitize(uri) })),
+            ..Self::new(code, format!("there is no resource `{}`", sanitize(uri)))
         }
     }
 
@@ -86,11 +90,11 @@ impl Refusal {
         jsonrpc::error_with(id, self.code, &self.message, self.data.as_ref())
     }
 
-    /// For a message whose id could not be read.
+    /// Formats the error for a message whose id could not be read.
     pub(super) fn message_to_nobody(&self) -> Vec<u8> {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(data) = &self.data {
-            put(&mut error, "data", data.clone());
+            set_member(&mut error, "data", data.clone());
         }
         json!({"jsonrpc": "2.0", "id": null, "error": error})
             .to_string()
@@ -98,35 +102,35 @@ impl Refusal {
     }
 }
 
-/// Reads one message of a host. A request whose id is null cannot be answered as one, and is no
-/// notification either: nobody who sends one waits for nothing.
-pub(super) fn parse(bytes: &[u8]) -> Incoming<'_> {
+/// Parses one message of a host. A request with a null id is invalid: it cannot be answered as a
+/// request, and it must not count as a notification, because its sender expects an answer.
+pub(super) fn parse(bytes: &[u8]) -> IncomingMessage<'_> {
     match jsonrpc::parse(bytes) {
-        Incoming::Notification { method, .. }
+        IncomingMessage::Notification { method, .. }
             if !method.starts_with("notifications/") && jsonrpc::names_an_id(bytes) =>
         {
-            Incoming::Stray
+            IncomingMessage::Stray
         }
         incoming => incoming,
     }
 }
 
-/// The params of a request; no params are an empty object.
-pub(super) fn params(raw: Option<&RawValue>) -> Result<Value, Refusal> {
+/// Parses the params of a request. Missing params count as an empty object.
+pub(super) fn params(raw: Option<&RawValue>) -> Result<Value, RpcErrorResponse> {
     let Some(raw) = raw else {
         return Ok(json!({}));
     };
     let params = json::parse_strict(raw.get().as_bytes(), PARAMS)
-        .map_err(|bad| Refusal::invalid(format!("the params cannot be read: {bad}")))?;
+        .map_err(|bad| RpcErrorResponse::invalid(format!("invalid params: {bad}")))?;
     if params.is_object() {
         Ok(params)
     } else {
-        Err(Refusal::invalid("`params` is not an object"))
+        Err(RpcErrorResponse::invalid("`params` is not an object"))
     }
 }
 
-/// Which era a request is of; those of the newer one say so themselves.
-pub(super) fn era_of(params: &Value) -> Result<Era, Refusal> {
+/// Returns the era of a request. Requests of the newer era contain their version.
+pub(super) fn era_of(params: &Value) -> Result<Era, RpcErrorResponse> {
     let meta = params.get("_meta");
     let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
         return Ok(Era::Legacy);
@@ -136,24 +140,25 @@ pub(super) fn era_of(params: &Value) -> Result<Era, Refusal> {
     }
     match meta.and_then(|meta| meta.get(CAPABILITIES_KEY)) {
         Some(Value::Object(_)) => Ok(Era::Modern),
-        _ => Err(Refusal::invalid(format!(
+        _ => Err(RpcErrorResponse::invalid(format!(
             "`_meta` lacks `{CAPABILITIES_KEY}`"
         ))),
     }
 }
 
-pub(super) fn unsupported(version: &str) -> Refusal {
-    let supported = json!({"supported": [MODERN_VERSION], "requested": shown(version)});
-    Refusal {
+pub(super) fn unsupported(version: &str) -> RpcErrorResponse {
+    let supported = json!({"supported": [MODERN_VERSION], "requested": sanitize(version)});
+    RpcErrorResponse {
         data: Some(supported),
-        ..Refusal::new(
+        ..RpcErrorResponse::new(
             jsonrpc::UNSUPPORTED_VERSION,
-            "that protocol version is not spoken here",
+            "this protocol version is not supported",
         )
     }
 }
 
-/// The revision of the older era that both sides speak.
+/// Returns the version to use in the older era: the host's version if airlock supports it, else
+/// airlock's newest.
 pub(super) fn agreed_version(params: &Value) -> &'static str {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let [newest, ..] = LEGACY_VERSIONS;
@@ -163,20 +168,21 @@ pub(super) fn agreed_version(params: &Value) -> &'static str {
         .unwrap_or(newest)
 }
 
-/// Whether a host may keep a result for a while.
+/// Whether and how long a host may cache a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lasting {
+pub(super) enum CachePolicy {
     No,
-    /// The result is kept for this host alone.
+    /// The result may be cached for this host only.
     Private,
-    /// The same, and it will soon be another one.
+    /// The result may be cached for this host only, and for a short time, because it will soon
+    /// change.
     Briefly,
-    /// Reading it does something, so it is read anew each time.
+    /// The result must be requested each time, because reading it has an effect.
     Once,
 }
 
-/// What the newer era wants in every result, and in those that may be kept.
-pub(super) fn enveloped(mut result: Value, era: Era, lasting: Lasting) -> Value {
+/// Adds the members that the newer era requires in every result and in cacheable results.
+pub(super) fn enveloped(mut result: Value, era: Era, lasting: CachePolicy) -> Value {
     let Some(members) = result.as_object_mut().filter(|_| era == Era::Modern) else {
         return result;
     };
@@ -187,11 +193,11 @@ pub(super) fn enveloped(mut result: Value, era: Era, lasting: Lasting) -> Value 
     if let Some(meta) = meta.as_object_mut() {
         meta.insert(SERVER_INFO_KEY.into(), server_info());
     }
-    if lasting != Lasting::No {
+    if lasting != CachePolicy::No {
         let ttl_ms = match lasting {
-            Lasting::Private => TTL_MS,
-            Lasting::Briefly => BRIEF_TTL_MS,
-            Lasting::No | Lasting::Once => 0,
+            CachePolicy::Private => TTL_MS,
+            CachePolicy::Briefly => BRIEF_TTL_MS,
+            CachePolicy::No | CachePolicy::Once => 0,
         };
         members.insert("ttlMs".into(), ttl_ms.into());
         members.insert("cacheScope".into(), "private".into());
@@ -203,28 +209,11 @@ pub(super) fn server_info() -> Value {
     json!({"name": "airlock", "title": "airlock", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// Sets a member of what is an object.
-pub(super) fn put(object: &mut Value, key: &str, value: impl Into<Value>) {
+/// Sets a member of a value that is an object.
+pub(super) fn set_member(object: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(members) = object.as_object_mut() {
         members.insert(key.to_owned(), value.into());
     }
-}
-
-/// A member of an object that has to be a string when it is there.
-pub(super) fn text_of<'a>(
-    args: &'a Map<String, Value>,
-    key: &str,
-) -> Result<Option<&'a str>, String> {
-    match args.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(format!("`{key}` is not a string")),
-    }
-}
-
-/// Text of the other side inside a message of ours.
-pub(super) fn shown(text: &str) -> String {
-    codegen::text::clip(&codegen::text::neutralise(text), 200)
 }
 
 #[cfg(test)]
@@ -236,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_itself_that_it_is_of_the_newer_era() {
+    fn request_declares_newer_era_itself() {
         let meta = |version: &str, more: Value| {
             let mut meta = json!({ VERSION_KEY: version });
             meta[CAPABILITIES_KEY] = more;
@@ -253,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_an_id_of_null_is_none_and_a_notification_with_one_is_heard() {
+    fn null_id_request_is_invalid_and_notification_with_id_is_accepted() {
         for (message, is_heard) in [
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, false),
             (
@@ -266,13 +255,16 @@ mod tests {
                 true,
             ),
         ] {
-            let heard = matches!(parse(message.as_bytes()), Incoming::Notification { .. });
+            let heard = matches!(
+                parse(message.as_bytes()),
+                IncomingMessage::Notification { .. }
+            );
             assert_eq!(heard, is_heard, "{message}");
         }
     }
 
     #[test]
-    fn params_are_an_object_within_bounds() {
+    fn params_must_be_bounded_object() {
         let read = |text: &str| {
             params(Some(&RawValue::from_string(text.to_owned()).unwrap())).map_err(|it| it.message)
         };
@@ -289,15 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn every_result_of_the_newer_era_says_what_it_is() {
-        let old = enveloped(json!({"tools": []}), Era::Legacy, Lasting::Private);
+    fn newer_era_results_carry_result_type() {
+        let old = enveloped(json!({"tools": []}), Era::Legacy, CachePolicy::Private);
         assert_eq!(old, json!({"tools": []}));
-        let new = enveloped(json!({"tools": []}), Era::Modern, Lasting::Private);
+        let new = enveloped(json!({"tools": []}), Era::Modern, CachePolicy::Private);
         assert_eq!(new["resultType"], "complete");
         assert_eq!(new["cacheScope"], "private");
         assert_eq!(new["_meta"][SERVER_INFO_KEY]["name"], "airlock");
         let open = json!({"resultType": "input_required"});
-        let open = enveloped(open, Era::Modern, Lasting::No);
+        let open = enveloped(open, Era::Modern, CachePolicy::No);
         assert_eq!(open["resultType"], "input_required");
         assert!(open.get("ttlMs").is_none());
     }

@@ -1,5 +1,5 @@
-//! Tokens that only this process can have made: states of runs that wait, and
-//! handles of sessions. The key lives as long as the process.
+//! Tokens that only this process can issue: states of waiting runs, and handles of sessions. The
+//! key exists only as long as the process.
 
 use ring::hmac;
 
@@ -10,25 +10,25 @@ pub(super) struct Seal {
     key: hmac::Key,
 }
 
-/// What stood in a sealed text.
+/// The content of a sealed text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Sealed {
+pub(super) struct OpenedSeal {
     pub(super) token: String,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gives no random numbers: {0}")]
-pub struct NoKey(#[from] getrandom::Error);
+pub struct SealKeyError(#[from] getrandom::Error);
 
-/// A text that nobody can guess.
-pub(super) fn token() -> Result<String, NoKey> {
+/// Returns a random text that cannot be guessed.
+pub(super) fn token() -> Result<String, SealKeyError> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(hex(&bytes))
 }
 
 impl Seal {
-    pub(super) fn new() -> Result<Self, NoKey> {
+    pub(super) fn new() -> Result<Self, SealKeyError> {
         let mut key = [0; 32];
         getrandom::fill(&mut key)?;
         Ok(Self {
@@ -36,23 +36,23 @@ impl Seal {
         })
     }
 
-    /// `bound` says what the token is good for, and does not stand in the text.
+    /// Seals a token. `bound` describes what the token is valid for and is not part of the result.
     pub(super) fn seal(&self, token: &str, bound: &str) -> String {
         let tag = hmac::sign(&self.key, signed(token, bound).as_bytes());
         format!("{token}.{}", hex(tag.as_ref()))
     }
 
-    pub(super) fn open(&self, text: &str, bound: &str) -> Option<Sealed> {
+    pub(super) fn open(&self, text: &str, bound: &str) -> Option<OpenedSeal> {
         let (token, tag) = text.split_once('.')?;
         let tag = unhex(tag)?;
         hmac::verify(&self.key, signed(token, bound).as_bytes(), &tag).ok()?;
-        Some(Sealed {
+        Some(OpenedSeal {
             token: token.to_owned(),
         })
     }
 }
 
-/// Neither part can reach into the other: a token has no line end.
+/// Joins token and binding without ambiguity, because a token contains no line break.
 fn signed(token: &str, bound: &str) -> String {
     format!("{token}\n{bound}")
 }
@@ -63,7 +63,8 @@ fn hex(bytes: &[u8]) -> String {
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
     const TAG_CHARS: usize = 64;
-    // One spelling each: nothing that is compared as text stands for the same in another.
+    // Only one spelling is accepted, so texts can be compared: two different texts are never the
+    // same token.
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != TAG_CHARS || !text.bytes().all(is_digit) {
         return None;
@@ -77,11 +78,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_sealed_here_for_this_purpose_opens() {
+    fn only_own_seal_for_same_purpose_opens() {
         let (ours, theirs) = (Seal::new().unwrap(), Seal::new().unwrap());
         let token = token().unwrap();
         let sealed = ours.seal(&token, "session a");
-        let expected = Some(Sealed {
+        let expected = Some(OpenedSeal {
             token: token.clone(),
         });
         assert_eq!(ours.open(&sealed, "session a"), expected);

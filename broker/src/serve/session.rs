@@ -1,98 +1,107 @@
-//! One host's connection: what it was shown, what it can do, the runs that wait
-//! for an answer, and the values that were too long for a result.
+//! The session of one host: the tools that it was shown, its capabilities, its waiting runs, and
+//! values that were too long for a result.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlock_core::catalog::Tool;
-use airlock_core::flow::{Carried, Labels};
+use airlock_core::flow::SessionFlow;
 use airlock_core::id::{Digest, ServerName, ToolId};
-use airlock_core::session::{Disclosed, Session, TooOften};
+use airlock_core::labels::Labels;
+use airlock_core::session::{DisclosedTools, RateLimited, Session};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use super::feed::Feed;
-use super::kept::{Locker, Storeroom};
-use super::news::{Batch, SUBSCRIPTIONS_MAX, Subscription, Subscriptions};
+use super::followed_run::FollowedRun;
+use super::notifications::{
+    HostSubscription, HostSubscriptions, NotificationBatch, SUBSCRIPTIONS_MAX,
+};
 use super::peer::OpenRequests;
-use super::settings::Settings;
-use super::suspended::Suspended;
+use super::replay_buffer::SseReplayBuffer;
+use super::result_store::{ResultStore, SessionResults};
+use super::settings::ServeSettings;
 use crate::broker::{Broker, Cancel};
-use crate::carrier::LogLevel;
+use crate::client_bridge::LogLevel;
 
-/// Requests of one session that may be open at the same time.
+/// Maximum number of requests of one session that are open at the same time.
 const REQUESTS_MAX: usize = 256;
-/// Runs of one session that may wait for an answer at the same time.
+/// Maximum number of runs of one session that wait for an answer at the same time.
 const SUSPENDED_MAX: usize = 32;
-/// Addresses that a session is told of when they were done with.
+/// Maximum number of URL elicitations whose completion a session can report.
 const TO_OPEN_MAX: usize = 64;
 
-/// The descriptions that a list of tools has shown.
-pub(super) type Listed = Arc<HashMap<ToolId, Digest>>;
+/// Digests of the descriptions that a list of tools has shown.
+pub(super) type ListedTools = Arc<HashMap<ToolId, Digest>>;
 
 #[derive(Debug)]
 pub(super) struct HostSession {
     pub(super) id: String,
     pub(super) open: OpenRequests,
-    /// What a host of the older era over HTTP is told outside of its requests.
-    pub(super) feed: Feed,
-    /// Calls that are worked on.
-    pub(super) room: Arc<Semaphore>,
-    /// The host says nothing more.
+    /// Messages unrelated to requests, for a host of the older era over HTTP.
+    pub(super) replay: SseReplayBuffer,
+    /// One permit per call in progress.
+    pub(super) call_slots: Arc<Semaphore>,
+    /// Whether the host has closed its side and sends no more messages.
     silent: watch::Sender<bool>,
     state: Mutex<State>,
-    settings: Settings,
-    /// What its runs answered that was too long for a result.
-    pub(super) kept: Locker,
+    settings: ServeSettings,
+    /// Results of the session's runs that were too long.
+    pub(super) stored_results: SessionResults,
 }
 
 #[derive(Debug)]
 struct State {
     session: Session,
-    /// What was shown at once with the list of tools, as it was shown last; nothing before the
-    /// first list.
-    listed: Option<Listed>,
-    /// What its runs have read and sent, and so what the model may have heard.
-    carried: Carried,
-    /// Something of that was heard in this very session.
-    has_heard: bool,
-    /// What the host can do, as it said at the handshake of the older era.
+    /// The descriptions that lists of tools have shown in full; `None` before the first list.
+    listed: Option<ListedTools>,
+    /// The labels of the session's runs, which cover all data that the model may have seen, and the
+    /// runs' counts of calls and bytes.
+    carried: SessionFlow,
+    /// Whether this session itself has read labelled data.
+    has_new_labels: bool,
+    /// The host's capabilities from the handshake of the older era.
     capabilities: Value,
-    /// From which level on it wants to hear what servers log, when it has said so.
+    /// The lowest log level that the host wants, if it has set one.
     log_level: Option<LogLevel>,
-    /// It may be told what it did not ask for.
+    /// Whether the host accepts notifications unrelated to its requests.
     is_listening: bool,
     requests: HashMap<String, Cancel>,
-    suspended: HashMap<String, Suspended>,
-    /// The resources of which it is told when they change, in the older era.
-    subscriptions: Subscriptions,
-    /// Addresses that its person was asked to open, by their servers' names for them.
+    suspended: HashMap<String, FollowedRun>,
+    /// The resources that the host subscribed to, in the older era.
+    subscriptions: HostSubscriptions,
+    /// URL elicitations that the person was asked to complete: the server, its id, and the id that
+    /// the host got.
     to_open: VecDeque<((ServerName, String), String)>,
 }
 
 impl HostSession {
-    pub(super) fn new(id: String, settings: &Settings, room: &Storeroom, now_ms: u64) -> Self {
+    pub(super) fn new(
+        id: String,
+        settings: &ServeSettings,
+        result_store: &ResultStore,
+        now_ms: u64,
+    ) -> Self {
         Self {
             id,
             open: OpenRequests::default(),
-            feed: Feed::default(),
-            room: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
+            replay: SseReplayBuffer::default(),
+            call_slots: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
             silent: watch::Sender::new(false),
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
                 listed: None,
-                carried: Carried::default(),
-                has_heard: false,
+                carried: SessionFlow::default(),
+                has_new_labels: false,
                 capabilities: json!({}),
                 log_level: None,
                 is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
-                subscriptions: Subscriptions::new(),
+                subscriptions: HostSubscriptions::new(),
                 to_open: VecDeque::new(),
             }),
             settings: settings.clone(),
-            kept: room.locker(settings),
+            stored_results: result_store.results(settings),
         }
     }
 
@@ -106,64 +115,65 @@ impl HostSession {
         }
     }
 
-    /// A list of tools was shown, with the descriptions of these.
-    pub(super) fn note_list(&self, shown: &Listed) {
+    /// Records that a list of tools was shown, with the descriptions of these tools.
+    pub(super) fn note_list(&self, shown: &ListedTools) {
         let mut state = self.lock();
         let listed = state.listed.get_or_insert_default();
         Arc::make_mut(listed).extend(shown.iter().map(|(tool, digest)| (tool.clone(), *digest)));
     }
 
-    /// Where no list was shown in it, this one counts as shown before everything that was read.
-    pub(super) fn assume_list(&self, shown: impl FnOnce() -> Listed) {
+    /// If no list was shown in this session, treats this list as shown. Descriptions that were read
+    /// replace those in the list.
+    pub(super) fn assume_list(&self, shown: impl FnOnce() -> ListedTools) {
         let mut state = self.lock();
         if state.listed.is_some() {
             return;
         }
         let mut listed = shown();
-        if let Disclosed::Only(read) = state.session.disclosed() {
+        if let DisclosedTools::Only(read) = state.session.disclosed() {
             let read = read.iter().map(|(tool, digest)| (tool.clone(), *digest));
             Arc::make_mut(&mut listed).extend(read);
         }
         state.listed = Some(listed);
     }
 
-    pub(super) fn carried(&self) -> Carried {
+    pub(super) fn carried(&self) -> SessionFlow {
         self.lock().carried.clone()
     }
 
-    /// A run has ended and its report goes to the host.
-    pub(super) fn carry(&self, carried: &Carried) {
+    /// Adds the labels and counts of a run whose report goes to the host.
+    pub(super) fn carry(&self, carried: &SessionFlow) {
         let mut state = self.lock();
-        state.has_heard |= !carried.labels.is_empty();
+        state.has_new_labels |= !carried.labels.is_empty();
         state.carried.join(carried);
     }
 
-    /// The host is told something with these labels before the end of a run, or without any.
-    pub(super) fn hear(&self, labels: &Labels) {
+    /// Adds labels of data that the host receives before the end of a run, or without a run.
+    pub(super) fn add_labels(&self, labels: &Labels) {
         let mut state = self.lock();
-        state.has_heard |= !labels.is_empty();
+        state.has_new_labels |= !labels.is_empty();
         state.carried.labels.join(labels);
     }
 
-    /// The host is told something that a server says.
+    /// Adds the labels of data that a server has sent to the host.
     pub(super) fn hear_from(&self, broker: &Broker, server: &ServerName) {
         if let Some(labels) = broker.labels_of(server) {
-            self.hear(&labels);
+            self.add_labels(&labels);
         }
     }
 
-    /// Of another session of the same server: its labels, and not its counts.
-    pub(super) fn inherit(&self, other: &Carried) {
+    /// Adds the labels of another session of the same process, but not its counts.
+    pub(super) fn inherit(&self, other: &SessionFlow) {
         self.lock().carried.labels.join(&other.labels);
     }
 
-    /// Something with labels was heard in it, whatever it had inherited before.
-    pub(super) fn has_heard(&self) -> bool {
-        self.lock().has_heard
+    /// Whether this session itself has read labelled data. Inherited labels do not count.
+    pub(super) fn has_new_labels(&self) -> bool {
+        self.lock().has_new_labels
     }
 
-    /// What was read in it, and what was shown at once.
-    pub(super) fn disclosed(&self) -> Disclosed {
+    /// Returns the tools whose descriptions were read or shown in a list.
+    pub(super) fn disclosed(&self) -> DisclosedTools {
         let state = self.lock();
         let mut disclosed = state.session.disclosed();
         if let Some(listed) = state.listed.as_ref().filter(|it| !it.is_empty()) {
@@ -173,17 +183,17 @@ impl HostSession {
         disclosed
     }
 
-    /// Something in it would be missed: a disclosure, a run that waits, a value, or what its
-    /// runs have read.
-    pub(super) fn is_worth_finding(&self) -> bool {
+    /// Whether the session has state that later requests need: a disclosed tool, a waiting run, a
+    /// stored value, or labels.
+    pub(super) fn has_state_to_keep(&self) -> bool {
         let state = self.lock();
         state.session.has_disclosed()
             || !state.suspended.is_empty()
-            || !self.kept.is_empty()
+            || !self.stored_results.is_empty()
             || !state.carried.labels.is_empty()
     }
 
-    pub(super) fn fetch(&self, now_ms: u64) -> Result<(), TooOften> {
+    pub(super) fn fetch(&self, now_ms: u64) -> Result<(), RateLimited> {
         self.lock().session.fetch(self.settings.fetch_rate, now_ms)
     }
 
@@ -191,21 +201,21 @@ impl HostSession {
         self.lock().session.touch(now_ms);
     }
 
-    /// Nothing was said for long, nobody listens, and nothing is being worked on or waits.
+    /// Whether the session is idle and has received no message for longer than the limit.
     pub(super) fn is_stale(&self, now_ms: u64) -> bool {
         let idle_ms_max = u64::try_from(self.settings.session_idle.as_millis()).unwrap_or(u64::MAX);
         self.is_at_rest() && self.lock().session.is_stale(now_ms, idle_ms_max)
     }
 
-    /// Nobody listens, and nothing is being worked on or waits.
+    /// Whether the session is idle: it has no listener, no open request and no waiting run.
     pub(super) fn is_at_rest(&self) -> bool {
         let state = self.lock();
-        !self.feed.is_read()
+        !self.replay.is_read()
             && state.requests.is_empty()
-            && state.suspended.values().all(Suspended::is_over)
+            && state.suspended.values().all(FollowedRun::is_over)
     }
 
-    /// When something was last said in it.
+    /// Returns when the last message was received.
     pub(super) fn used_at_ms(&self) -> u64 {
         self.lock().session.used_at_ms()
     }
@@ -214,7 +224,7 @@ impl HostSession {
         self.lock().capabilities = capabilities;
     }
 
-    /// The handshake of the older era is over.
+    /// Records that the handshake of the older era is complete.
     pub(super) fn listens(&self) {
         self.lock().is_listening = true;
     }
@@ -239,8 +249,8 @@ impl HostSession {
         self.lock().subscriptions.contains_key(uri)
     }
 
-    /// False when there is no room for one more.
-    pub(super) fn note_subscription(&self, uri: &str, subscription: Subscription) -> bool {
+    /// Adds a subscription. Returns `false` if the session has no room for another.
+    pub(super) fn note_subscription(&self, uri: &str, subscription: HostSubscription) -> bool {
         let mut state = self.lock();
         let has_room = state.subscriptions.len() < SUBSCRIPTIONS_MAX;
         if has_room {
@@ -254,12 +264,13 @@ impl HostSession {
         drop(subscription);
     }
 
-    /// What of this it is told.
-    pub(super) fn updates(&self, batch: &Batch) -> BTreeSet<(ServerName, String)> {
+    /// Returns the updated resources in this batch that the session subscribed to.
+    pub(super) fn updates(&self, batch: &NotificationBatch) -> BTreeSet<(ServerName, String)> {
         batch.of(&self.lock().subscriptions)
     }
 
-    /// Its person is asked to open an address; older ones make room.
+    /// Records that the person was asked to open a URL. The oldest entries are dropped at the
+    /// limit.
     pub(super) fn note_to_open(&self, whose: (ServerName, String), ours: &str) {
         let mut state = self.lock();
         state.to_open.retain(|(it, _)| *it != whose);
@@ -269,8 +280,8 @@ impl HostSession {
         }
     }
 
-    /// The names, as the host knows them, of those of its addresses that were done with.
-    pub(super) fn take_opened(&self, batch: &Batch) -> Vec<String> {
+    /// Removes the completed URL elicitations and returns the ids that the host got.
+    pub(super) fn take_opened(&self, batch: &NotificationBatch) -> Vec<String> {
         let mut state = self.lock();
         let all = std::mem::take(&mut state.to_open).into_iter();
         let (opened, left) = all.partition::<VecDeque<_>, _>(|(whose, _)| batch.is_opened(whose));
@@ -278,45 +289,45 @@ impl HostSession {
         opened.into_iter().map(|(_, ours)| ours).collect()
     }
 
-    /// A request begins; its id is the text in which the host wrote it.
-    pub(super) fn begin(self: &Arc<Self>, id: &str) -> Result<Begun, String> {
+    /// Registers a request under its id, in the spelling that the host used.
+    pub(super) fn begin(self: &Arc<Self>, id: &str) -> Result<RequestGuard, String> {
         let cancel = Cancel::new();
         let mut state = self.lock();
         if state.requests.contains_key(id) {
-            return Err("a request with this id is being worked on".into());
+            return Err("a request with this id is in progress".into());
         }
         if state.requests.len() >= REQUESTS_MAX {
             return Err(format!(
-                "{REQUESTS_MAX} requests are being worked on already"
+                "too many requests in progress; the maximum is {REQUESTS_MAX}"
             ));
         }
         state.requests.insert(id.to_owned(), cancel.clone());
-        Ok(Begun {
+        Ok(RequestGuard {
             session: Arc::clone(self),
             id: id.to_owned(),
             cancel,
         })
     }
 
-    /// The host does not want the answer any more.
+    /// Cancels a request whose answer the host no longer wants.
     pub(super) fn cancel(&self, id: &str, why: &str) {
         if let Some(cancel) = self.lock().requests.remove(id) {
             cancel.cancel(why);
         }
     }
 
-    /// The host says nothing more: requests that would stay open end.
+    /// Records that the host sends no more messages. Open `subscriptions/listen` requests then end.
     pub(super) fn fall_silent(&self) {
         self.silent.send_replace(true);
     }
 
-    /// Waits until the host says nothing more.
+    /// Waits until the host sends no more messages.
     pub(super) async fn silent(&self) {
-        // The sender lives in `self`.
+        // Cannot fail, because the sender is a field of `self`.
         let _ = self.silent.subscribe().wait_for(|it| *it).await;
     }
 
-    /// What is worked on ends now, and is still answered.
+    /// Cancels all requests. Each request is still answered.
     pub(super) fn end_all(&self, why: &str) {
         let state = self.lock();
         state
@@ -325,7 +336,8 @@ impl HostSession {
             .for_each(|cancel| cancel.cancel(why));
     }
 
-    /// The host is gone.
+    /// Cancels all requests and drops waiting runs and subscriptions, because the session has
+    /// ended.
     pub(super) fn cancel_all(&self, why: &str) {
         let mut state = self.lock();
         state
@@ -334,11 +346,11 @@ impl HostSession {
             .for_each(|(_, cancel)| cancel.cancel(why));
         state.suspended.clear();
         state.subscriptions.clear();
-        self.feed.end();
+        self.replay.end();
     }
 
-    /// Keeps a run that waits; gives it back when there is no room for one more.
-    pub(super) fn suspend(&self, key: String, run: Suspended) -> Result<(), Box<Suspended>> {
+    /// Stores a waiting run. Returns the run if the session has no room for another.
+    pub(super) fn suspend(&self, key: String, run: FollowedRun) -> Result<(), Box<FollowedRun>> {
         let mut state = self.lock();
         if state.suspended.len() >= SUSPENDED_MAX {
             state.suspended.retain(|_, it| !it.is_over());
@@ -350,13 +362,13 @@ impl HostSession {
         Ok(())
     }
 
-    /// Whoever takes a run that waits is the only one to go on with it.
-    pub(super) fn take_suspended(&self, key: &str) -> Option<Suspended> {
+    /// Takes a waiting run by its key. Only one caller can take it and continue it.
+    pub(super) fn take_suspended(&self, key: &str) -> Option<FollowedRun> {
         self.lock().suspended.remove(key)
     }
 
-    /// The same by the id of the run.
-    pub(super) fn take_run(&self, run: &str) -> Option<Suspended> {
+    /// Takes a waiting run by the id of the run.
+    pub(super) fn take_run(&self, run: &str) -> Option<FollowedRun> {
         let mut state = self.lock();
         let found = state.suspended.iter().find(|(_, it)| it.run() == run);
         let key = found.map(|(key, _)| key.clone())?;
@@ -368,22 +380,22 @@ impl HostSession {
     }
 }
 
-/// A request that is being worked on, until this is dropped.
+/// A registered request; removed on drop.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct RequestGuard {
     session: Arc<HostSession>,
     id: String,
     pub(super) cancel: Cancel,
 }
 
-impl Begun {
-    /// An answer would be to nobody.
+impl RequestGuard {
+    /// Whether the request was cancelled, so that no one waits for its answer.
     pub(super) fn is_cancelled(&self) -> bool {
         !self.session.lock().requests.contains_key(&self.id)
     }
 }
 
-impl Drop for Begun {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.session.lock().requests.remove(&self.id);
     }
@@ -393,18 +405,18 @@ impl Drop for Begun {
 mod tests {
     use super::*;
 
-    fn session(settings: &Settings) -> Arc<HostSession> {
+    fn session(settings: &ServeSettings) -> Arc<HostSession> {
         Arc::new(HostSession::new(
             "s".into(),
             settings,
-            &Storeroom::default(),
+            &ResultStore::default(),
             0,
         ))
     }
 
     #[test]
-    fn an_id_is_free_again_when_its_request_is_over() {
-        let session = session(&Settings::default());
+    fn request_id_is_free_after_request_ends() {
+        let session = session(&ServeSettings::default());
         let begun = session.begin("1").unwrap();
         assert!(session.begin("1").is_err() && session.begin("\"1\"").is_ok());
         assert!(!begun.is_cancelled());
@@ -415,8 +427,8 @@ mod tests {
     }
 
     #[test]
-    fn a_session_with_a_request_in_flight_is_never_stale() {
-        let session = session(&Settings::default());
+    fn session_with_request_in_flight_is_never_stale() {
+        let session = session(&ServeSettings::default());
         let begun = session.begin("1");
         assert!(!session.is_stale(u64::MAX));
         drop(begun);

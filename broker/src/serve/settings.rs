@@ -1,32 +1,33 @@
-//! How hosts are served: what is listed, when descriptions are disclosed, and
-//! what one session may use up. Nothing here is unlimited.
+//! Settings of the server: which tools are listed, when descriptions are disclosed, and the limits
+//! of a session. Every limit is finite.
 
 use std::time::Duration;
 
 use airlock_core::limits::Limits;
 use airlock_core::session::FetchRate;
+use rustix::process::{Resource, getrlimit};
 
-use super::http::Patience;
-use super::offered::Offers;
-use crate::carrier::Abilities;
-use crate::config::Passing;
+use crate::broker::tool_index::DeclareLimit;
+use crate::client_bridge::ClientCapabilities;
+use crate::config::{Offers, PassThrough};
 
-/// What stands in `tools/list` besides our own tools.
+/// Which tools `tools/list` contains besides airlock's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Nothing: tools are called in scripts.
+pub enum ListMode {
+    /// No other tools; scripts call them.
     #[default]
     Code,
-    /// Every tool, called directly once it was disclosed: in minimal form, unless everything is
-    /// disclosed at once.
+    /// Every tool; each can be called directly once it is disclosed. Tools are in minimal form,
+    /// unless everything is disclosed at once.
     Progressive,
-    /// `call_tool` alone, so that the list never changes.
+    /// Only `call_tool`, so that the list never changes.
     Stable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Disclosure {
-    /// All at once when that takes no more than a share of the context, else progressively.
+    /// All tools at once if their declarations fit into the configured share of the context, else
+    /// progressively.
     #[default]
     Auto,
     Progressive,
@@ -34,41 +35,71 @@ pub enum Disclosure {
 }
 
 #[derive(Debug, Clone)]
-pub struct Settings {
-    pub mode: Mode,
+pub struct ServeSettings {
+    pub mode: ListMode,
     pub disclosure: Disclosure,
-    /// The context of the model, in tokens.
+    /// The model's context size, in tokens.
     pub context_tokens: u64,
-    /// Share of the context that declarations may take at once, in percent.
+    /// Maximum share of the context for declarations that are disclosed at once, in percent.
     pub disclosure_percent: u64,
-    /// What servers may ask of hosts, where a host can be asked for it.
-    pub pass: Abilities,
-    /// Whether hosts that want to hear it are told what servers log in the middle of a call.
+    /// The kinds of requests that servers may send to hosts that support them.
+    pub pass: ClientCapabilities,
+    /// Whether servers' log messages during a call are sent to hosts that want them.
     pub logs: bool,
-    /// Prompts and resources of servers, which hosts get without any rule; none by default.
+    /// The servers whose prompts and resources hosts get; no rule is evaluated for them. Empty by
+    /// default.
     pub offers: Offers,
-    /// How long after a start requests wait for servers that were never seen.
+    /// Time after the start during which requests wait for servers that have never connected.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
-    /// What is expected of connections, over HTTP.
-    pub patience: Patience,
-    /// Longest message of a host; see [`message_bytes_max`].
+    /// Limits of HTTP connections.
+    pub patience: ConnectionLimits,
+    /// Maximum length of a host's message, in bytes; see [`message_bytes_max`].
     pub message_bytes_max: usize,
-    /// Calls of one session that are worked on at the same time.
+    /// Maximum number of calls of one session in progress at the same time.
     pub calls_in_flight_max: usize,
     pub sessions_max: usize,
-    /// A session whose host says nothing for so long is forgotten.
+    /// Idle time after which a session is dropped.
     pub session_idle: Duration,
-    /// Bytes of a result text before the rest is left behind its resource.
+    /// Maximum length of a result text, in bytes; the rest is available as a resource.
     pub text_bytes_max: usize,
-    /// Bytes of long values that are kept for one session.
+    /// Maximum size of the long values kept per session, in bytes.
     pub kept_bytes_max: usize,
-    /// The same for all sessions together: the oldest make room.
+    /// Maximum size of the long values kept for all sessions, in bytes; the oldest are dropped
+    /// first.
     pub kept_bytes_max_of_all: usize,
 }
 
-/// Room for the longest message that makes sense within these limits: a script, in which every
-/// other character may have to be escaped, with its input or with what the host answers.
+/// Limits of HTTP connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Maximum time to receive the head of a request, counted from when the connection is idle.
+    pub head: Duration,
+    /// Maximum time to receive the body of a request.
+    pub body: Duration,
+    pub connections_max: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(60),
+            body: Duration::from_secs(60),
+            connections_max: connections_max(),
+        }
+    }
+}
+
+/// Returns the default number of connections. It leaves file descriptors for servers, journals and
+/// files.
+fn connections_max() -> usize {
+    const MAX: u64 = 4_096;
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (descriptors / 2).clamp(1, MAX) as usize
+}
+
+/// Returns the length of the longest message that is useful within these limits, in bytes: a script
+/// in which every other character is escaped, with its input or with the host's answers.
 #[must_use]
 pub fn message_bytes_max(limits: &Limits) -> usize {
     const AROUND: usize = 1024 * 1024;
@@ -76,18 +107,18 @@ pub fn message_bytes_max(limits: &Limits) -> usize {
     2 * limits.script_bytes_max as usize + beside as usize + AROUND
 }
 
-impl Default for Settings {
+impl Default for ServeSettings {
     fn default() -> Self {
         Self {
-            mode: Mode::default(),
+            mode: ListMode::default(),
             disclosure: Disclosure::default(),
             context_tokens: 200_000,
             disclosure_percent: 3,
-            pass: Passing::default().asked,
-            logs: Passing::default().logs,
+            pass: PassThrough::default().asked,
+            logs: PassThrough::default().logs,
             offers: Offers::default(),
             start_wait: Duration::from_secs(2),
-            patience: Patience::default(),
+            patience: ConnectionLimits::default(),
             fetch_rate: FetchRate::default(),
             message_bytes_max: message_bytes_max(&Limits::default()),
             calls_in_flight_max: 16,
@@ -100,19 +131,30 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    /// Sessions of one caller, where an authorization server tells callers apart.
+impl ServeSettings {
+    /// Returns the maximum number of sessions of one caller, if an authorization server
+    /// distinguishes callers.
     pub(super) fn sessions_of_one_max(&self) -> usize {
         const SHARE: usize = 4;
         (self.sessions_max / SHARE).max(1)
     }
 
-    /// Nobody has asked for anything to be said briefly.
+    /// Whether `tools/list` contains full entries.
     pub(super) fn lists_whole(&self) -> bool {
-        self.mode == Mode::Progressive && self.disclosure == Disclosure::Full
+        self.mode == ListMode::Progressive && self.disclosure == Disclosure::Full
     }
 
-    pub(super) fn tokens_at_once(&self) -> u64 {
-        self.context_tokens.saturating_mul(self.disclosure_percent) / 100
+    /// Returns how many declarations are shown before a host asks for any.
+    pub(super) fn declare_limit(&self) -> DeclareLimit {
+        match self.disclosure {
+            Disclosure::Progressive => DeclareLimit::Nothing,
+            // Shown declarations would change the list whenever servers change.
+            Disclosure::Auto if self.mode == ListMode::Stable => DeclareLimit::Nothing,
+            Disclosure::Full => DeclareLimit::Everything,
+            Disclosure::Auto => {
+                let share = self.context_tokens.saturating_mul(self.disclosure_percent);
+                DeclareLimit::Tokens(share / 100)
+            }
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! One host over stdin and stdout: the process is the session. Lines in, lines
-//! out; requests are worked on side by side.
+//! Serves one host over stdin and stdout. The session lasts as long as the process, each line is a
+//! message, and requests are handled concurrently.
 
 use std::borrow::Cow;
 use std::io;
@@ -13,28 +13,30 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::desk::Desk;
-use super::kept::Storeroom;
-use super::news;
+use super::context::ServeContext;
+use super::listen::ListChanges;
+use super::method::Method;
 use super::peer::{OUTBOX_MESSAGES, Peer};
 use super::request::Request;
-use super::rpc::{self, Refusal};
-use super::session::{Begun, HostSession};
-use crate::upstream::jsonrpc::{self, Incoming};
+use super::result_store::ResultStore;
+use super::rpc::{self, RpcErrorResponse};
+use super::session::{HostSession, RequestGuard};
+use super::{router, subscriptions};
+use crate::upstream::jsonrpc::{self, IncomingMessage};
 use crate::upstream::lines::{Line, Lines};
 
-/// How long hosts that say nothing more are still answered.
+/// How long airlock continues to answer requests after the host has closed its side.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parting {
-    /// What was read has this long to end by itself,
+pub(super) struct DrainTimeouts {
+    /// Time for requests to finish normally.
     pub(super) by_itself: Duration,
-    /// then this long to end as cancelled,
+    /// After that, time for cancelled requests to finish.
     pub(super) as_cancelled: Duration,
-    /// and the host this long to read what was said.
+    /// After that, time for the host to read the answers.
     pub(super) read: Duration,
 }
 
-impl Default for Parting {
+impl Default for DrainTimeouts {
     fn default() -> Self {
         Self {
             by_itself: Duration::from_secs(1),
@@ -44,35 +46,35 @@ impl Default for Parting {
     }
 }
 
-/// Serves until the input ends. What was read is answered; what takes too long for that is
-/// answered as cancelled.
+/// Serves until the input ends. Every request that was read gets an answer. A request that takes
+/// too long is cancelled and answered as cancelled.
 pub(super) async fn serve(
-    desk: Desk,
+    context: ServeContext,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
-    parting: Parting,
+    parting: DrainTimeouts,
 ) -> io::Result<()> {
     let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
     let mut writer = tokio::spawn(write_all(output, queue));
     let session = HostSession::new(
         "stdio".into(),
-        desk.settings(),
-        &Storeroom::default(),
-        desk.now_ms(),
+        context.settings(),
+        &ResultStore::default(),
+        context.now_ms(),
     );
     let connection = Connection {
-        desk,
+        context,
         session: Arc::new(session),
         peer: Peer::new(outbox),
     };
-    let ending = connection.desk.clone();
+    let ending = connection.context.clone();
     let (read, is_over) = tokio::select! {
         read = connection.read_all(input) => (read, true),
         () = ending.runs_ended() => (Ok(()), false),
         () = connection.tell_changes() => (Ok(()), false),
     };
     let session = Arc::clone(&connection.session);
-    // The writer ends when nobody has anything to say any more.
+    // The writer ends when the last sender is dropped.
     drop(connection);
     let written = if is_over {
         last_words(&session, &mut writer, parting).await
@@ -82,11 +84,11 @@ pub(super) async fn serve(
     read.and(written.unwrap_or_else(|error| Err(io::Error::other(error))))
 }
 
-/// The host says nothing more and may still read.
+/// Finishes the answers after the host has closed its side, because the host may still read.
 async fn last_words(
     session: &HostSession,
     writer: &mut Writer,
-    parting: Parting,
+    parting: DrainTimeouts,
 ) -> <Writer as Future>::Output {
     session.fall_silent();
     let mut written = timeout(parting.by_itself, &mut *writer).await;
@@ -100,7 +102,7 @@ async fn last_words(
         Err(_) => match timeout(parting.read, &mut *writer).await {
             Ok(written) => written,
             Err(_) => {
-                // A host that does not read its answers keeps nobody here.
+                // A host that does not read its answers must not delay the exit.
                 writer.abort();
                 Ok(Ok(()))
             }
@@ -108,24 +110,27 @@ async fn last_words(
     }
 }
 
-const HOST_IS_GONE: &str = "the host is gone";
+const HOST_IS_GONE: &str = "the host disconnected";
 
 type Writer = JoinHandle<io::Result<()>>;
 
 struct Connection {
-    desk: Desk,
+    context: ServeContext,
     session: Arc<HostSession>,
     peer: Peer,
 }
 
 impl Connection {
-    /// Tells a host of the older era what changes; never ends.
+    /// Sends changes to a host of the older era. Never returns.
     async fn tell_changes(&self) {
-        let (mut lists, mut news) = (self.desk.lists(), self.desk.bulletin().read());
+        let (mut lists, mut news) = (
+            ListChanges::new(&self.context),
+            self.context.notifications().read(),
+        );
         loop {
             let told = tokio::select! {
                 changed = lists.changed() => of_lists(changed),
-                batch = news.next() => news::told_in(&self.session, &self.desk, &batch),
+                batch = news.next() => subscriptions::told_in(&self.session, &self.context, &batch),
             };
             for (method, params) in told {
                 if self.session.is_listening() {
@@ -136,17 +141,21 @@ impl Connection {
     }
 
     async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
-        let bytes_max = self.desk.settings().message_bytes_max;
+        let bytes_max = self.context.settings().message_bytes_max;
         let mut lines = Lines::new(input, bytes_max);
         while let Some(line) = lines.next().await? {
             let alive = match line {
                 Line::Whole(line) if line.trim_ascii().is_empty() => true,
                 Line::Whole(line) => self.hear(line).await,
                 Line::TooLong { .. } => {
-                    let refusal = Refusal::too_long(bytes_max);
+                    let refusal = RpcErrorResponse::too_long(bytes_max);
                     self.peer.send(refusal.message_to_nobody()).await
                 }
-                Line::Endless { .. } => return Err(io::Error::other("a line without end")),
+                Line::Endless { .. } => {
+                    return Err(io::Error::other(
+                        "the host sent a line that is too long to skip",
+                    ));
+                }
             };
             if !alive {
                 break;
@@ -155,11 +164,13 @@ impl Connection {
         Ok(())
     }
 
-    /// False when nobody reads our answers any more.
+    /// Handles one line. Returns `false` if the host no longer reads answers.
     async fn hear(&self, line: &[u8]) -> bool {
         match rpc::parse(line) {
-            Incoming::Request { id, method, params } => self.request(id, method, params).await,
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Request { id, method, params } => {
+                self.request(id, method, params).await
+            }
+            IncomingMessage::Notification { method, params } => {
                 match &*method {
                     "notifications/cancelled" => cancelled(&self.session, params),
                     "notifications/initialized" => self.session.listens(),
@@ -167,11 +178,11 @@ impl Connection {
                 }
                 true
             }
-            Incoming::Answer { id, answer } => {
+            IncomingMessage::Answer { id, answer } => {
                 self.session.open.answered(id, answer);
                 true
             }
-            Incoming::Stray => match stray(line) {
+            IncomingMessage::Stray => match stray(line) {
                 Some(refusal) => self.peer.send(refusal.message_to_nobody()).await,
                 None => true,
             },
@@ -192,7 +203,7 @@ impl Connection {
         let begun = match self.session.begin(id.get()) {
             Ok(begun) => begun,
             Err(why) => {
-                let refusal = Refusal::new(rpc::INVALID_REQUEST, why);
+                let refusal = RpcErrorResponse::new(rpc::INVALID_REQUEST, why);
                 return self.peer.send(refusal.message(id)).await;
             }
         };
@@ -202,31 +213,33 @@ impl Connection {
             peer: self.peer.clone(),
             id: id.to_owned(),
             era,
+            method: Method::parse(&method),
             params,
             cancel: begun.cancel.clone(),
             handle: None,
         };
-        let (desk, method, id) = (self.desk.clone(), method.into_owned(), id.to_owned());
-        if method == "initialize" {
-            // What follows it relies on what it said.
-            return answer(&desk, &method, request, &id, begun).await;
+        let context = self.context.clone();
+        if request.method == Method::Initialize {
+            // Later messages depend on the handshake, so `initialize` is answered before the next
+            // line is read.
+            return answer(&context, request, begun).await;
         }
-        tokio::spawn(async move { answer(&desk, &method, request, &id, begun).await });
+        tokio::spawn(async move { answer(&context, request, begun).await });
         true
     }
 }
 
-/// Lists that have become others, as a host is told of them.
+/// Returns the notifications for lists that have changed.
 pub(super) fn of_lists(methods: Vec<&'static str>) -> Vec<(&'static str, Value)> {
     let told = methods.into_iter();
     told.map(|method| (method, json!({}))).collect()
 }
 
-/// Answers one request, unless its host has cancelled it.
-async fn answer(desk: &Desk, method: &str, request: Request, id: &RawValue, begun: Begun) -> bool {
-    let message = match desk.answer(method, &request).await {
-        Ok(result) => jsonrpc::result(id, &result.to_string()),
-        Err(refusal) => refusal.message(id),
+/// Answers one request, unless the host has cancelled the request.
+async fn answer(context: &ServeContext, request: Request, begun: RequestGuard) -> bool {
+    let message = match router::answer(context, &request).await {
+        Ok(result) => jsonrpc::result(&request.id, &result.to_string()),
+        Err(refusal) => refusal.message(&request.id),
     };
     if begun.is_cancelled() {
         return true;
@@ -235,7 +248,7 @@ async fn answer(desk: &Desk, method: &str, request: Request, id: &RawValue, begu
     request.peer.send(message).await
 }
 
-/// The host does not want an answer any more.
+/// Handles `notifications/cancelled`.
 pub(super) fn cancelled(session: &HostSession, params: Option<&RawValue>) {
     let Ok(params) = rpc::params(params) else {
         return;
@@ -243,28 +256,34 @@ pub(super) fn cancelled(session: &HostSession, params: Option<&RawValue>) {
     if let Some(id) = params.get("requestId") {
         let why = params.get("reason").and_then(serde_json::Value::as_str);
         let why = why.map_or_else(
-            || "the host cancelled it".to_owned(),
-            |why| format!("the host cancelled it: {}", rpc::shown(why)),
+            || "the host cancelled the request".to_owned(),
+            |why| format!("the host cancelled the request: {}", rpc::sanitize(why)),
         );
         session.cancel(&id.to_string(), &why);
     }
 }
 
-/// What is said to a message that is none. Nothing to what may be an answer: two
-/// sides that answer each other's errors never end.
-pub(super) fn stray(line: &[u8]) -> Option<Refusal> {
+/// Returns the error for an invalid message. A message that may be an answer gets no error: two
+/// sides that answer each other's errors would never stop.
+pub(super) fn stray(line: &[u8]) -> Option<RpcErrorResponse> {
     let head = line.trim_ascii_start();
     let Ok(text) = std::str::from_utf8(head) else {
-        return Some(Refusal::new(rpc::PARSE_ERROR, "the message is not UTF-8"));
+        return Some(RpcErrorResponse::new(
+            rpc::PARSE_ERROR,
+            "the message is not UTF-8",
+        ));
     };
     if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-        return Some(Refusal::new(rpc::PARSE_ERROR, "the message is not JSON"));
+        return Some(RpcErrorResponse::new(
+            rpc::PARSE_ERROR,
+            "the message is not JSON",
+        ));
     }
     let is_request = !text.starts_with('{') || text.contains("\"method\"");
     is_request.then(|| {
-        let message = "the message is no JSON-RPC 2.0 request: one object with `jsonrpc`, \
+        let message = "not a valid JSON-RPC 2.0 request; expected one object with `jsonrpc`, \
                        `method` and a short `id` that is a string or a number";
-        Refusal::new(rpc::INVALID_REQUEST, message)
+        RpcErrorResponse::new(rpc::INVALID_REQUEST, message)
     })
 }
 

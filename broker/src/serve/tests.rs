@@ -1,7 +1,6 @@
-//! Whole conversations with a host that is written here, in both eras, over both transports.
+//! Whole conversations with a test host, in both eras and over both transports.
 
 mod asks;
-mod behind;
 mod binaries;
 mod busy;
 mod connections;
@@ -9,6 +8,7 @@ mod criteria;
 mod disclosing;
 mod discovery;
 mod extracting;
+mod fake_upstream;
 mod filtering;
 mod host;
 mod http;
@@ -21,41 +21,41 @@ mod wire;
 
 use serde_json::{Value, json};
 
-use super::{Disclosure, Mode, Settings};
+use super::{Disclosure, ListMode, ServeSettings};
 use crate::upstream::Era;
-use host::{Host, Over, Way};
+use host::{Host, HostKind, HostTransport};
 
-const LEGACY: Way = Way {
+const LEGACY: HostKind = HostKind {
     era: Era::Legacy,
-    over: Over::Streams,
+    over: HostTransport::Streams,
 };
-const MODERN: Way = Way {
+const MODERN: HostKind = HostKind {
     era: Era::Modern,
-    over: Over::Streams,
+    over: HostTransport::Streams,
 };
 /// Both eras over both transports.
-const WAYS: [Way; 4] = [
+const WAYS: [HostKind; 4] = [
     LEGACY,
     MODERN,
-    Way {
-        over: Over::Http,
+    HostKind {
+        over: HostTransport::Http,
         ..LEGACY
     },
-    Way {
-        over: Over::Http,
+    HostKind {
+        over: HostTransport::Http,
         ..MODERN
     },
 ];
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> ServeSettings {
+    ServeSettings {
         disclosure: Disclosure::Progressive,
-        ..Settings::default()
+        ..ServeSettings::default()
     }
 }
 
-fn in_mode(mode: Mode) -> Settings {
-    Settings { mode, ..settings() }
+fn in_mode(mode: ListMode) -> ServeSettings {
+    ServeSettings { mode, ..settings() }
 }
 
 fn text(result: &Value) -> &str {

@@ -1,5 +1,5 @@
-//! Sending to a collector, from a task of its own. Whoever has something to tell
-//! never waits: a queue that is full drops it.
+//! Sends data to a collector, from a separate task. Producers never wait: if the queue is full,
+//! data is dropped.
 
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -9,25 +9,25 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::metrics::{Measured, Metrics};
+use super::metrics::{Measurement, Metrics};
 use super::otlp::{self, Span};
-use super::settings::TelemetryConfig;
 use crate::budget::Budget;
 use crate::clock::Clock;
+use crate::config::TelemetryConfig;
 
 const QUEUE: usize = 4_096;
 const BATCH: usize = 512;
-/// Spans wait this long for company.
+/// How long spans are collected before they are sent together.
 const SPANS_EVERY: Duration = Duration::from_secs(1);
-/// How long the end of a broker may wait for a collector.
+/// Maximum time that the end of a broker waits for the collector.
 const FLUSH_WALL: Duration = Duration::from_secs(1);
 
 pub(super) struct Exporter {
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<ExportMessage>,
     trouble: Trouble,
 }
 
-/// Why the collector did not get something, the first time that it did not.
+/// The reason of the first failure to send to the collector.
 #[derive(Clone, Default)]
 struct Trouble(Arc<watch::Sender<Option<String>>>);
 
@@ -41,9 +41,9 @@ impl Trouble {
     }
 }
 
-enum News {
+enum ExportMessage {
     Span(Box<Span>),
-    Measured(Measured),
+    Measured(Measurement),
     Flush(oneshot::Sender<()>),
 }
 
@@ -59,11 +59,11 @@ struct Sender {
 }
 
 impl Exporter {
-    /// None where no client can be made.
+    /// Starts the task. Returns `None` if no HTTP client can be created.
     pub(super) fn start(config: TelemetryConfig, budget: Budget) -> Option<Self> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
-            // An embedding application may have chosen a provider already; its choice stays.
+            // If an embedding program has already installed a provider, that provider stays.
             let _ = rustls::crypto::ring::default_provider().install_default();
         });
         let is_plain = |url: &Option<Url>| url.as_ref().is_none_or(|url| url.scheme() == "http");
@@ -92,33 +92,34 @@ impl Exporter {
     }
 
     pub(super) fn trace(&self, span: Span) {
-        let _ = self.news.try_send(News::Span(Box::new(span)));
+        let _ = self.news.try_send(ExportMessage::Span(Box::new(span)));
     }
 
-    pub(super) fn measure(&self, measured: Measured) {
-        let _ = self.news.try_send(News::Measured(measured));
+    pub(super) fn measure(&self, measured: Measurement) {
+        let _ = self.news.try_send(ExportMessage::Measured(measured));
     }
 
     pub(super) async fn flush(&self) {
         let (done, is_done) = oneshot::channel();
         let flushed = async {
-            if self.news.send(News::Flush(done)).await.is_ok() {
+            if self.news.send(ExportMessage::Flush(done)).await.is_ok() {
                 let _ = is_done.await;
             }
         };
         if timeout(FLUSH_WALL, flushed).await.is_err() {
-            self.trouble.note("it did not take the last ones in time");
+            self.trouble
+                .note("the collector did not accept the last data in time");
         }
     }
 
-    /// Why the collector did not get something, when it has happened.
+    /// Returns a receiver of the reason of the first failure.
     pub(super) fn trouble(&self) -> watch::Receiver<Option<String>> {
         self.trouble.0.subscribe()
     }
 }
 
 impl Sender {
-    async fn work(mut self, mut queue: mpsc::Receiver<News>) {
+    async fn work(mut self, mut queue: mpsc::Receiver<ExportMessage>) {
         let mut spans_due = interval(SPANS_EVERY);
         let mut metrics_due = interval(self.config.metrics_every);
         for due in [&mut spans_due, &mut metrics_due] {
@@ -129,14 +130,14 @@ impl Sender {
             tokio::select! {
                 news = queue.recv() => match news {
                     None => break,
-                    Some(News::Span(span)) => {
+                    Some(ExportMessage::Span(span)) => {
                         self.spans.push(*span);
                         if self.spans.len() >= BATCH {
                             self.send_spans().await;
                         }
                     }
-                    Some(News::Measured(measured)) => self.metrics.take(measured),
-                    Some(News::Flush(done)) => {
+                    Some(ExportMessage::Measured(measured)) => self.metrics.take(measured),
+                    Some(ExportMessage::Flush(done)) => {
                         self.send_spans().await;
                         self.send_metrics().await;
                         let _ = done.send(());
@@ -167,7 +168,8 @@ impl Sender {
         }
     }
 
-    /// What a collector does not take is gone; the next metrics have it again.
+    /// Sends one request. Spans that the collector does not accept are lost. Metrics are
+    /// cumulative, so the next ones contain everything.
     async fn send(&self, url: Url, body: &Value) {
         let request = self
             .client
@@ -179,11 +181,16 @@ impl Sender {
             Ok(answer) if answer.status().is_success() => {}
             Ok(answer) => {
                 let status = answer.status().as_u16();
-                self.trouble.note(&format!("it answered {status}"));
+                self.trouble
+                    .note(&format!("the collector answered {status}"));
             }
-            Err(error) if error.is_timeout() => self.trouble.note("it did not answer in time"),
-            Err(error) if error.is_connect() => self.trouble.note("it cannot be reached"),
-            Err(_) => self.trouble.note("the connection to it broke"),
+            Err(error) if error.is_timeout() => {
+                self.trouble.note("the collector did not answer in time")
+            }
+            Err(error) if error.is_connect() => {
+                self.trouble.note("the collector cannot be reached")
+            }
+            Err(_) => self.trouble.note("the connection to the collector failed"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Counts and durations since the start, by tool and outcome.
+//! Counts and times operations since the start, by tool and outcome.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use super::otlp::{attribute, nanos};
 use crate::budget::BudgetUsage;
 
-/// Bounds of the histograms, in seconds, as the conventions have them.
+/// Bounds of the histogram buckets in seconds, from the OpenTelemetry conventions.
 const BOUNDS_S: [f64; 14] = [
     0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
 ];
-/// Different sets of attributes of one metric; more would only cost the collector.
+/// Maximum number of attribute sets per metric, to limit the load on the collector.
 const SERIES_MAX: usize = 5_000;
 
-/// Something that has come to an end.
+/// A completed operation that is counted or timed.
 #[derive(Debug)]
-pub(super) enum Measured {
+pub(super) enum Measurement {
     Run {
         status: String,
         ms: u64,
@@ -24,7 +24,7 @@ pub(super) enum Measured {
     Call {
         allowed: bool,
     },
-    /// A session asked for full descriptions.
+    /// A session's request for full descriptions.
     Fetch {
         too_often: bool,
     },
@@ -40,18 +40,18 @@ type Attributes = Vec<(&'static str, String)>;
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     durations: BTreeMap<(&'static str, Attributes), Durations>,
-    counts: BTreeMap<Counted, u64>,
+    counts: BTreeMap<CounterSpec, u64>,
 }
 
-/// What is counted, by one attribute of it.
+/// A counter with one attribute and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Counted {
+struct CounterSpec {
     name: &'static str,
     unit: &'static str,
     attribute: (&'static str, &'static str),
 }
 
-impl Counted {
+impl CounterSpec {
     fn call(allowed: bool) -> Self {
         let word = if allowed { "allow" } else { "deny" };
         Self {
@@ -79,18 +79,18 @@ struct Durations {
 }
 
 impl Metrics {
-    pub(super) fn take(&mut self, measured: Measured) {
+    pub(super) fn take(&mut self, measured: Measurement) {
         match measured {
-            Measured::Run { status, ms } => {
+            Measurement::Run { status, ms } => {
                 self.duration(
                     "airlock.run.duration",
                     vec![("airlock.run.status", status)],
                     ms,
                 );
             }
-            Measured::Call { allowed } => self.count(Counted::call(allowed)),
-            Measured::Fetch { too_often } => self.count(Counted::fetch(too_often)),
-            Measured::Request { tool, error, ms } => {
+            Measurement::Call { allowed } => self.count(CounterSpec::call(allowed)),
+            Measurement::Fetch { too_often } => self.count(CounterSpec::fetch(too_often)),
+            Measurement::Request { tool, error, ms } => {
                 let mut attributes = vec![
                     ("gen_ai.tool.name", tool),
                     ("mcp.method.name", "tools/call".to_owned()),
@@ -101,7 +101,7 @@ impl Metrics {
         }
     }
 
-    fn count(&mut self, counted: Counted) {
+    fn count(&mut self, counted: CounterSpec) {
         *self.counts.entry(counted).or_default() += 1;
     }
 
@@ -121,7 +121,8 @@ impl Metrics {
         }
     }
 
-    /// Cumulative since `began_ms`, with what is used now. Nothing before the first run.
+    /// Returns the metrics, cumulative since `began_ms`, with the current usage. The result is
+    /// empty before the first run.
     pub(super) fn told(&self, (began_ms, now_ms): (u64, u64), usage: &BudgetUsage) -> Vec<Value> {
         let times = |mut point: Value| {
             if let Some(point) = point.as_object_mut() {
@@ -258,18 +259,18 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_counted_where_they_belong_and_all_is_cumulative() {
+    fn durations_fall_in_buckets_and_are_cumulative() {
         let mut metrics = Metrics::default();
         for ms in [5, 10, 400_000] {
-            metrics.take(Measured::Request {
+            metrics.take(Measurement::Request {
                 tool: "fs.read".into(),
                 error: None,
                 ms,
             });
         }
-        metrics.take(Measured::Call { allowed: true });
+        metrics.take(Measurement::Call { allowed: true });
         for too_often in [false, true, true] {
-            metrics.take(Measured::Fetch { too_often });
+            metrics.take(Measurement::Fetch { too_often });
         }
         let told = metrics.told((1, 2), &usage());
         let point = &told[0]["histogram"]["dataPoints"][0];

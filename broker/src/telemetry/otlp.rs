@@ -1,17 +1,17 @@
-//! What a collector reads: spans and metrics in the JSON form of OTLP.
+//! Formats spans and metrics for a collector, in the JSON form of OTLP.
 
 use serde_json::{Value, json};
 
 const SCOPE: &str = "airlock";
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum SpanKind {
     Internal,
     Server,
     Client,
 }
 
-impl Kind {
+impl SpanKind {
     fn number(self) -> u8 {
         match self {
             Self::Internal => 1,
@@ -27,7 +27,7 @@ pub(super) struct Span {
     pub(super) id: String,
     pub(super) parent: Option<String>,
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SpanKind,
     pub(super) began_ms: u64,
     pub(super) ended_ms: u64,
     pub(super) attributes: Vec<(&'static str, Value)>,
@@ -78,7 +78,7 @@ fn span(span: &Span) -> Value {
     })
 }
 
-/// 64-bit numbers are strings in the JSON form.
+/// Converts milliseconds to nanoseconds. 64-bit numbers are strings in the JSON form.
 pub(super) fn nanos(ms: u64) -> String {
     (u128::from(ms) * 1_000_000).to_string()
 }

@@ -1,5 +1,5 @@
-//! One run as spans: the run, its calls, and in each call the decision, the
-//! approval, and the request to the server.
+//! The spans of one run: the run, its calls, and for each call the decision, the approval, and the
+//! request to the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use airlock_core::report::Report;
 use serde_json::{Value, json};
 
 use super::export::Exporter;
-use super::metrics::Measured;
-use super::otlp::{Kind, Span};
-use crate::broker::RunEvent;
+use super::metrics::Measurement;
+use super::otlp::{Span, SpanKind};
+use crate::run_event::RunEvent;
 
-/// By what a run's spans are known; enough to say to a server which one its request belongs to.
+/// The ids of a run's trace. A request to a server contains them, so that the server knows to which
+/// span the request belongs.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceIds {
     trace: String,
@@ -22,10 +23,10 @@ pub(crate) struct TraceIds {
     is_sampled: bool,
 }
 
-/// What has been seen of one run so far.
-pub(crate) struct RunTrace(Option<Open>);
+/// The state of one run's trace so far.
+pub(crate) struct RunTrace(Option<RunTraceState>);
 
-struct Open {
+struct RunTraceState {
     exporter: Arc<Exporter>,
     ids: TraceIds,
     parent: Option<String>,
@@ -43,7 +44,7 @@ struct Call {
 }
 
 impl TraceIds {
-    /// Continues the trace of whoever wanted the run, or begins one.
+    /// Continues the trace of the requester, or begins a new one.
     fn new(run: &RunId, parent: Option<(String, bool)>) -> Self {
         let (trace, is_sampled) = parent.unwrap_or_else(|| (hex(&run.0, 32), true));
         Self {
@@ -57,7 +58,7 @@ impl TraceIds {
         hex(&format!("{} {} {part}", self.run, call.0), 16)
     }
 
-    /// What the request of a call carries.
+    /// Returns the `traceparent` of the request of a call.
     pub(crate) fn traceparent(&self, call: CallId) -> String {
         let (trace, span) = (&self.trace, self.of_call(call, "request"));
         let flags = u8::from(self.is_sampled);
@@ -65,14 +66,14 @@ impl TraceIds {
     }
 }
 
-/// Hexadecimal digits that follow from a text, as many as are wanted.
+/// Derives this number of hexadecimal digits from a text.
 fn hex(text: &str, digits: usize) -> String {
-    let digest = Digest::of(text.as_bytes()).to_string();
+    let digest = Digest::sha256(text.as_bytes()).to_string();
     let hex = digest.rsplit(':').next().unwrap_or_default();
     hex.chars().take(digits).collect()
 }
 
-/// The trace, the span and whether it is recorded, of a `traceparent` that is one.
+/// Parses a `traceparent`: the trace, the span, and whether it is sampled.
 fn read(parent: &str) -> Option<(String, String, bool)> {
     let mut parts = parent.split('-');
     let (version, trace) = (parts.next()?, parts.next()?);
@@ -108,7 +109,7 @@ impl RunTrace {
     ) -> Self {
         let parent = parent.and_then(read);
         let of_trace = parent.as_ref().map(|it| (it.0.clone(), it.2));
-        Self(Some(Open {
+        Self(Some(RunTraceState {
             exporter,
             ids: TraceIds::new(run, of_trace),
             parent: parent.map(|it| it.1),
@@ -178,7 +179,7 @@ impl RunTrace {
             id: open.ids.run.clone(),
             parent: open.parent.take(),
             name: "run_script".into(),
-            kind: Kind::Server,
+            kind: SpanKind::Server,
             began_ms: open.began_ms,
             ended_ms: now_ms,
             attributes,
@@ -186,14 +187,14 @@ impl RunTrace {
             trace: open.ids.trace.clone(),
         };
         open.send(span);
-        open.exporter.measure(Measured::Run {
+        open.exporter.measure(Measurement::Run {
             status: status.as_str().unwrap_or_default().to_owned(),
             ms: now_ms.saturating_sub(open.began_ms),
         });
     }
 }
 
-impl Open {
+impl RunTraceState {
     fn call(&mut self, call: CallId, tool: &ToolId, now_ms: u64) -> &mut Call {
         self.calls.entry(call).or_insert_with(|| Call {
             tool: tool.clone(),
@@ -245,18 +246,18 @@ impl Open {
             said.extend(error.map(|code| ("error.type", json!(code))));
             self.send(Span {
                 name: format!("tools/call {}", call.tool.tool.0),
-                kind: Kind::Client,
+                kind: SpanKind::Client,
                 attributes: said,
                 is_error: error.is_some(),
                 ..request
             });
-            self.exporter.measure(Measured::Request {
+            self.exporter.measure(Measurement::Request {
                 tool: tool.clone(),
                 error: error.map(str::to_owned),
                 ms: now_ms.saturating_sub(sent_ms),
             });
         }
-        self.exporter.measure(Measured::Call { allowed });
+        self.exporter.measure(Measurement::Call { allowed });
         let span = Span {
             id: self.ids.of_call(id, "call"),
             parent: Some(self.ids.run.clone()),
@@ -268,14 +269,14 @@ impl Open {
         self.send(span);
     }
 
-    /// A span inside a call.
+    /// Returns a span inside a call.
     fn part(&self, call: CallId, part: &str, began_ms: u64, ended_ms: u64) -> Span {
         Span {
             trace: self.ids.trace.clone(),
             id: self.ids.of_call(call, part),
             parent: Some(self.ids.of_call(call, "call")),
             name: part.to_owned(),
-            kind: Kind::Internal,
+            kind: SpanKind::Internal,
             began_ms,
             ended_ms,
             attributes: Vec::new(),
@@ -295,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parent_is_taken_only_when_it_is_one() {
+    fn invalid_parent_is_ignored() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let good = format!("00-{trace}-00f067aa0ba902b7-01");
         assert_eq!(

@@ -1,12 +1,11 @@
-//! Compilers that are right, and others, and what comes of asking them. They are
-//! scripts in `tests/fakes/tsc`.
+//! Tests with compilers that work and compilers that fail. They are scripts in `tests/fakes/tsc`.
 
-use codegen::check::{Checked, Surface};
+use codegen::check::{CheckResult, Surface};
 use codegen::stub::StubTable;
 
 use super::*;
 use crate::sandbox::{CheckLimits, Checker};
-use crate::scratch::Scratch;
+use crate::tempdir::TempDir;
 
 const SCRIPT: &str = "const all = [\"a\"];\nreturn all.lenght;";
 
@@ -23,9 +22,9 @@ fn system_path() -> String {
     std::env::var("PATH").unwrap()
 }
 
-/// Asks, and holds that nothing of the question stays behind.
-async fn heard(choice: TscChoice, path: &str, wall: Duration) -> Heard {
-    let state = Scratch::new();
+/// Sends a request, and checks that it leaves no files behind.
+async fn heard(choice: TscChoice, path: &str, wall: Duration) -> TscOutcome {
+    let state = TempDir::new();
     let compiler = Compiler {
         wall,
         here: Some(state.path().to_owned()),
@@ -35,8 +34,8 @@ async fn heard(choice: TscChoice, path: &str, wall: Duration) -> Heard {
     let surface = Surface::new(&table, &[]);
     let checker = Checker::embedded().unwrap();
     let limits = CheckLimits::default();
-    let (checked, _): (Checked, _) = checker.check("a.js", SCRIPT, &surface, &limits).await;
-    let page = Page::of("a.js", SCRIPT, &checked, &surface).unwrap();
+    let (checked, _): (CheckResult, _) = checker.check("a.js", SCRIPT, &surface, &limits).await;
+    let page = Page::new("a.js", SCRIPT, &checked, &surface).unwrap();
     let heard = compiler.ask(&page, &checked.findings).await;
     let scratch = state.path().join("scratch");
     let left = std::fs::read_dir(scratch).map_or(0, Iterator::count);
@@ -44,12 +43,12 @@ async fn heard(choice: TscChoice, path: &str, wall: Duration) -> Heard {
     heard
 }
 
-async fn at(name: &str) -> Heard {
+async fn at(name: &str) -> TscOutcome {
     heard(TscChoice::At(fake(name)), &system_path(), WALL).await
 }
 
-fn findings(heard: &Heard) -> Vec<(u32, u32, &str)> {
-    let Heard::Findings(found) = heard else {
+fn findings(heard: &TscOutcome) -> Vec<(u32, u32, &str)> {
+    let TscOutcome::Findings(found) = heard else {
         panic!("{heard:?}")
     };
     let places = found.kept.iter();
@@ -58,21 +57,21 @@ fn findings(heard: &Heard) -> Vec<(u32, u32, &str)> {
         .collect()
 }
 
-fn check_unheard(heard: &Heard, word: &str) {
-    let Heard::Nothing { why } = heard else {
+fn check_unheard(heard: &TscOutcome, word: &str) {
+    let TscOutcome::Nothing { why } = heard else {
         panic!("{heard:?}")
     };
     assert!(why.contains(word) && !why.contains('/'), "{why}");
 }
 
 #[tokio::test]
-async fn what_a_compiler_says_is_heard_once_and_in_the_scripts_own_places() {
+async fn compiler_errors_are_reported_once_in_script_positions() {
     let heard = at("right").await;
     assert_eq!(findings(&heard), [(2, 10, "ts2551")]);
 }
 
 #[tokio::test]
-async fn a_compiler_that_does_not_answer_is_no_failure() {
+async fn silent_compiler_is_not_an_error() {
     check_unheard(&at("garbage").await, "panic: runtime error");
     check_unheard(&at("huge").await, "longer than 262144 bytes");
     check_unheard(&at("silent").await, "exit status: 3");
@@ -80,14 +79,14 @@ async fn a_compiler_that_does_not_answer_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_compiler_that_hangs_is_ended_with_all_that_it_started() {
+async fn hanging_compiler_is_killed_with_children() {
     let wall = Duration::from_millis(300);
     let heard = heard(TscChoice::At(fake("hanging")), &system_path(), wall).await;
     check_unheard(&heard, "longer than 300 ms");
 }
 
 #[tokio::test]
-async fn on_the_path_only_a_native_one_is_asked() {
+async fn only_native_compiler_on_path_is_used() {
     let folder = |name: &str| fake(name).parent().unwrap().display().to_string();
     let path = |names: &[&str]| {
         let mut folders: Vec<_> = names.iter().map(|it| folder(it)).collect();
@@ -97,21 +96,21 @@ async fn on_the_path_only_a_native_one_is_asked() {
     let on_path = |path: String| async move { heard(TscChoice::OnPath, &path, WALL).await };
     let found = on_path(path(&["old", "right"])).await;
     assert_eq!(findings(&found), [(2, 10, "ts2551")]);
-    assert_eq!(on_path(folder("old")).await, Heard::Nobody);
+    assert_eq!(on_path(folder("old")).await, TscOutcome::Nobody);
     assert_eq!(
         on_path("tests/fakes/tsc/right:.".into()).await,
-        Heard::Nobody
+        TscOutcome::Nobody
     );
-    // Whoever names it wants it.
+    // A configured compiler is used even if it is old.
     let named = heard(TscChoice::At(fake("old")), "", WALL).await;
     assert_eq!(findings(&named), [(1, 1, "ts2322")]);
     let never = heard(TscChoice::Never, &path(&["right"]), WALL).await;
-    assert_eq!(never, Heard::Nobody);
+    assert_eq!(never, TscOutcome::Nobody);
 }
 
 #[tokio::test]
-async fn one_that_a_project_brings_along_is_not_started_unasked() {
-    let project = Scratch::new();
+async fn project_compiler_is_not_started_unasked() {
+    let project = TempDir::new();
     let program = fake("right");
     let place = |folder: &str| {
         let folder = project.path().join(folder);
@@ -121,7 +120,7 @@ async fn one_that_a_project_brings_along_is_not_started_unasked() {
     };
     let dependency = place("other/node_modules/.bin");
     let own = place("bin");
-    let links = Scratch::new();
+    let links = TempDir::new();
     std::os::unix::fs::symlink(own.join("tsc"), links.path().join("tsc")).unwrap();
 
     let asked = |folder: &Path| {
@@ -139,8 +138,8 @@ async fn one_that_a_project_brings_along_is_not_started_unasked() {
 }
 
 #[test]
-fn an_old_package_says_so_itself() {
-    let package = Scratch::new();
+fn old_package_is_named_in_message() {
+    let package = TempDir::new();
     std::fs::create_dir(package.path().join("bin")).unwrap();
     let program = package.file("bin/tsc", "");
     assert_eq!(package_major(&program), None);

@@ -1,4 +1,5 @@
-//! A server as a child process, with nothing of our environment but what it is given.
+//! Starts a server as a child process. The child gets only the environment variables that are
+//! passed in.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::secret::Secret;
 use crate::process_group::ProcessGroup;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Program<'a> {
+pub(crate) struct ChildCommand<'a> {
     pub(crate) command: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) base_env: &'a [(String, String)],
@@ -22,14 +23,14 @@ pub(crate) struct Program<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct ChildIo {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
     pub(crate) group: ProcessGroup,
 }
 
-pub(crate) fn start(program: Program<'_>) -> Result<Started, ConnectError> {
+pub(crate) fn start(program: ChildCommand<'_>) -> Result<ChildIo, ConnectError> {
     let failed = |why: String| ConnectError::Start {
         command: program.command.to_owned(),
         why,
@@ -55,9 +56,9 @@ pub(crate) fn start(program: Program<'_>) -> Result<Started, ConnectError> {
     let child = &mut group.child;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-        return Err(failed("it has no pipes".to_owned()));
+        return Err(failed("the process has no pipes".to_owned()));
     };
-    Ok(Started {
+    Ok(ChildIo {
         stdin,
         stdout,
         stderr,
@@ -65,35 +66,36 @@ pub(crate) fn start(program: Program<'_>) -> Result<Started, ConnectError> {
     })
 }
 
-/// How many process groups of one server there still are. Cheap to clone.
+/// Counts the process groups of one server that still exist. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Alive(watch::Sender<usize>);
+pub(crate) struct LiveProcesses(watch::Sender<usize>);
 
-impl Default for Alive {
+impl Default for LiveProcesses {
     fn default() -> Self {
         Self(watch::Sender::new(0))
     }
 }
 
-impl Alive {
-    /// Counts one more until the value is dropped.
-    pub(crate) fn one(&self) -> One {
+impl LiveProcesses {
+    /// Counts one more process group until the returned value is dropped.
+    pub(crate) fn one(&self) -> LiveProcess {
         self.0.send_modify(|groups| *groups += 1);
-        One(self.clone())
+        LiveProcess(self.clone())
     }
 
-    /// Waits until there is none; `within` that time they have been killed.
+    /// Waits until no process group exists, but not longer than `within`. By then, all processes
+    /// have been killed.
     pub(crate) async fn none(&self, within: Duration) {
         let mut groups = self.0.subscribe();
-        // The sender lives in `self`: only the time can run out.
+        // Only the timeout can end the wait early, because the sender is a field of `self`.
         let _ = tokio::time::timeout(within, groups.wait_for(|groups| *groups == 0)).await;
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct One(Alive);
+pub(crate) struct LiveProcess(LiveProcesses);
 
-impl Drop for One {
+impl Drop for LiveProcess {
     fn drop(&mut self) {
         self.0
             .0
@@ -101,7 +103,7 @@ impl Drop for One {
     }
 }
 
-/// How a process ended, in the words of an error.
+/// Describes how a process ended, for an error message.
 pub(crate) fn how(status: io::Result<ExitStatus>) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     let status = match status {

@@ -1,74 +1,75 @@
-//! One server that we have agreed with: what a request to it looks like.
+//! A connection to one server after the handshake, and the requests sent over it.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::caps::Caps;
 use super::diagnostics::lock;
 use super::era::Era;
 use super::fetch::Fetch;
-use super::handshake::{Agreed, modern_meta};
-use super::inquiry::{Behind, Whose};
+use super::handshake::{Negotiated, modern_meta};
 use super::jsonrpc::{Answer, quoted};
-use super::link::{Link, LinkError, Outgoing};
-use super::news::Newsdesk;
-use super::wall::Wall;
-use super::watching::Wanted;
-use crate::carrier::{Abilities, LogLevel};
+use super::link::Link;
+use super::message_limits::MessageLimits;
+use super::notifications::NotificationSender;
+use super::outgoing::{LinkError, OutgoingRequest};
+use super::server_request::{CallOrigin, RequestOwner};
+use super::subscriptions::WantedSubscriptions;
+use crate::client_bridge::{ClientCapabilities, LogLevel};
+use crate::deadline::Deadline;
 
-/// Longer than any connection lasts.
+/// Time limit of a subscription. It is longer than any connection lasts.
 const LISTENING: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// For a server to say that it has heard how much it is to log.
+/// Maximum time for a server to confirm a log level.
 const LEVEL_WALL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) link: Link,
-    pub(crate) agreed: Agreed,
-    pub(crate) caps: Caps,
-    /// From which level on a server of the older era was told to log; it is told once.
+    pub(crate) negotiated: Negotiated,
+    pub(crate) message_limits: MessageLimits,
+    /// The log level that a server of the older era was last sent.
     told_level: Mutex<Option<LogLevel>>,
 }
 
-/// A call as a server gets it.
+/// A call as it is sent to a server.
 #[derive(Debug)]
-pub(crate) struct Called<'a> {
+pub(crate) struct CallRequest<'a> {
     pub(crate) tool: &'a str,
-    /// The canonical JSON text of an object, sent byte for byte.
+    /// The canonical JSON text of an object, sent unchanged.
     pub(crate) arguments: &'a str,
     pub(crate) trace: Option<&'a str>,
-    pub(crate) behind: Option<&'a Behind>,
-    /// Where its server says that an address was done with.
-    pub(crate) newsdesk: Option<&'a Newsdesk>,
+    pub(crate) origin: Option<&'a CallOrigin>,
+    /// The source of notifications about completed URL elicitations.
+    pub(crate) notifier: Option<&'a NotificationSender>,
 }
 
-/// What a server of the newer era has asked for, on the way back to it.
+/// The answers to the inquiries of a server of the newer era, returned with the repeated call.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct InputResponses {
     pub(crate) responses: Map<String, Value>,
     pub(crate) state: Option<Value>,
 }
 
-/// What a request says of whoever stands behind it.
+/// The members of `_meta` that depend on the origin of a request.
 #[derive(Debug, Default)]
-struct Besides<'a> {
+struct RequestMeta<'a> {
     trace: Option<&'a str>,
-    abilities: Abilities,
-    /// From which level on they want to hear what is logged.
+    abilities: ClientCapabilities,
+    /// The lowest log level that the origin wants.
     level: Option<LogLevel>,
 }
 
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 impl Connection {
-    pub(crate) fn new(link: Link, agreed: Agreed, caps: Caps) -> Self {
+    pub(crate) fn new(link: Link, negotiated: Negotiated, message_limits: MessageLimits) -> Self {
         Self {
             link,
-            agreed,
-            caps,
+            negotiated,
+            message_limits,
             told_level: Mutex::default(),
         }
     }
@@ -79,23 +80,27 @@ impl Connection {
         within: Duration,
     ) -> Result<Answer, LinkError> {
         let members = cursor.map(|cursor| format!(r#""cursor":{}"#, quoted(cursor)));
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: "tools/list",
-            params: self.params(members, &Besides::default()),
+            params: self.params(members, &RequestMeta::default()),
             cancellable: true,
-            ..Outgoing::default()
+            ..OutgoingRequest::default()
         };
-        self.link.request(&outgoing, &Wall::new(within)).await
+        self.link.request(&outgoing, &Deadline::new(within)).await
     }
 
-    /// Stays open: the answer says that nothing will be told any more.
+    /// Subscribes to changes of the list of tools. The request stays open; its answer means that no
+    /// more notifications follow.
     pub(crate) async fn listen(&self) -> Result<Answer, LinkError> {
         self.listen_to(&json!({"toolsListChanged": true})).await
     }
 
-    /// The same for what is wanted besides tools.
-    pub(super) async fn listen_besides(&self, wanted: &Wanted) -> Result<Answer, LinkError> {
-        let has = &self.agreed.has;
+    /// Subscribes to changes other than those of the list of tools. The request stays open.
+    pub(super) async fn listen_besides(
+        &self,
+        wanted: &WantedSubscriptions,
+    ) -> Result<Answer, LinkError> {
+        let has = &self.negotiated.has;
         let lists = [
             ("promptsListChanged", wanted.lists && has.prompt_changes),
             ("resourcesListChanged", wanted.lists && has.resource_changes),
@@ -113,16 +118,18 @@ impl Connection {
 
     async fn listen_to(&self, wanted: &Value) -> Result<Answer, LinkError> {
         let members = format!(r#""notifications":{wanted}"#);
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: "subscriptions/listen",
-            params: self.params(Some(members), &Besides::default()),
+            params: self.params(Some(members), &RequestMeta::default()),
             cancellable: true,
-            ..Outgoing::default()
+            ..OutgoingRequest::default()
         };
-        self.link.request(&outgoing, &Wall::new(LISTENING)).await
+        self.link
+            .request(&outgoing, &Deadline::new(LISTENING))
+            .await
     }
 
-    /// In the older era: from now on it tells when a resource changes, or does not any more.
+    /// Subscribes to changes of a resource, or unsubscribes from them, in the older era.
     pub(super) async fn subscribe(
         &self,
         uri: &str,
@@ -133,24 +140,24 @@ impl Connection {
             true => "resources/subscribe",
             false => "resources/unsubscribe",
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method,
             params: self.params(
                 Some(format!(r#""uri":{}"#, quoted(uri))),
-                &Besides::default(),
+                &RequestMeta::default(),
             ),
             cancellable: true,
-            ..Outgoing::default()
+            ..OutgoingRequest::default()
         };
-        self.link.request(&outgoing, &Wall::new(within)).await
+        self.link.request(&outgoing, &Deadline::new(within)).await
     }
 
     pub(crate) async fn call(
         &self,
-        called: &Called<'_>,
-        given: Option<&Given>,
+        called: &CallRequest<'_>,
+        given: Option<&InputResponses>,
         headers: Vec<(String, String)>,
-        wall: &Wall,
+        deadline: &Deadline,
     ) -> Result<Answer, LinkError> {
         let (tool, arguments) = (quoted(called.tool), called.arguments);
         let mut members = format!(r#""name":{tool},"arguments":{arguments}"#);
@@ -161,49 +168,56 @@ impl Connection {
                 members.push_str(&format!(r#","requestState":{state}"#));
             }
         }
-        let abilities = called.behind.map(Behind::abilities).unwrap_or_default();
-        let level = called.behind.and_then(Behind::log_level);
+        let abilities = called.origin.map(CallOrigin::abilities).unwrap_or_default();
+        let level = called.origin.and_then(CallOrigin::log_level);
         if let Some(level) = level {
             self.tell_level(level).await;
         }
-        let besides = Besides {
+        let besides = RequestMeta {
             trace: called.trace,
             abilities,
             level,
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: "tools/call",
             params: self.params(Some(members), &besides),
             name: Some(called.tool.to_owned()),
             headers,
             cancellable: true,
-            whose: called.behind.cloned().map_or(Whose::Nobodys, Whose::Call),
+            owner: called
+                .origin
+                .cloned()
+                .map_or(RequestOwner::NoHost, RequestOwner::Call),
         };
-        self.link.request(&outgoing, wall).await
+        self.link.request(&outgoing, deadline).await
     }
 
-    pub(crate) async fn fetch(&self, fetch: &Fetch, wall: &Wall) -> Result<Answer, LinkError> {
+    pub(crate) async fn fetch(
+        &self,
+        fetch: &Fetch,
+        deadline: &Deadline,
+    ) -> Result<Answer, LinkError> {
         let members = Value::from(fetch.params.clone()).to_string();
         let members = members
             .strip_prefix('{')
             .and_then(|it| it.strip_suffix('}'));
         let members = members.filter(|it| !it.is_empty()).map(str::to_owned);
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: fetch.method,
-            params: self.params(members, &Besides::default()),
+            params: self.params(members, &RequestMeta::default()),
             name: fetch.name.clone(),
             cancellable: true,
-            whose: Whose::Nobodys,
-            ..Outgoing::default()
+            owner: RequestOwner::NoHost,
+            ..OutgoingRequest::default()
         };
-        self.link.request(&outgoing, wall).await
+        self.link.request(&outgoing, deadline).await
     }
 
-    /// A server of the older era logs to all alike: whoever wants most says how much, and what
-    /// the others do not want is left out here.
-    /// It is told once, and a server that does not answer holds up no call for long.
+    /// Sets the log level of a server of the older era. The level applies to all runs, so airlock
+    /// sends the most detailed level that any run wants, and each run filters its messages. Each
+    /// level is sent once. A server that does not answer delays a call only briefly.
     async fn tell_level(&self, level: LogLevel) {
-        if self.agreed.era == Era::Modern || !self.agreed.has.logging {
+        if self.negotiated.era == Era::Modern || !self.negotiated.has.logging {
             return;
         }
         let is_new = |told: &mut Option<LogLevel>| match told {
@@ -216,18 +230,21 @@ impl Connection {
         if !is_new(&mut lock(&self.told_level)) {
             return;
         }
-        let outgoing = Outgoing {
+        let outgoing = OutgoingRequest {
             method: "logging/setLevel",
             params: format!(r#"{{"level":{}}}"#, quoted(level.word())),
             cancellable: true,
-            ..Outgoing::default()
+            ..OutgoingRequest::default()
         };
-        // A server that refuses logs as it likes.
-        let _ = self.link.request(&outgoing, &Wall::new(LEVEL_WALL)).await;
+        // If the server refuses, it keeps its own level.
+        let _ = self
+            .link
+            .request(&outgoing, &Deadline::new(LEVEL_WALL))
+            .await;
     }
 
-    fn params(&self, members: Option<String>, besides: &Besides<'_>) -> String {
-        let is_modern = self.agreed.era == Era::Modern;
+    fn params(&self, members: Option<String>, besides: &RequestMeta<'_>) -> String {
+        let is_modern = self.negotiated.era == Era::Modern;
         let ours = is_modern.then(|| modern_meta(besides.abilities));
         let level = besides.level.filter(|_| is_modern);
         let level = level.map(|it| format!(r#""{LEVEL_KEY}":{}"#, quoted(it.word())));

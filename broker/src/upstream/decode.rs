@@ -1,5 +1,5 @@
-//! What a `tools/call` answer says, taken apart without decoding the payloads:
-//! numbers keep their digits, unknown content keeps its members.
+//! Decodes the answer to a `tools/call` without decoding its payloads: numbers keep their digits,
+//! and unknown content keeps its members.
 
 use airlock_core::json::{self, Bounds};
 use airlock_core::outcome::{Code, LostCause, Reply};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::jsonrpc::{Answer, quoted};
-use super::link::LinkError;
+use super::outgoing::LinkError;
 use super::raw::{read_object, without_meta};
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct ToolResult<'a> {
     structured_content: Option<&'a RawValue>,
 }
 
-/// `null` is a value that a tool may return.
+/// Deserializes `null` as a value, because a tool may return `null`.
 fn even_null<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'a RawValue>, D::Error> {
@@ -53,7 +53,7 @@ fn failure(error: LinkError) -> Reply {
     match error {
         LinkError::NotSent { why } => Reply::NotSent { why },
         LinkError::SessionGone => Reply::NotSent {
-            why: "the server ends every session at once".to_owned(),
+            why: "the server ends each new session immediately".to_owned(),
         },
         LinkError::Status { status, why } if proves_refusal(status) => Reply::NotSent { why },
         LinkError::Status { why, .. } => Reply::Lost {
@@ -72,9 +72,9 @@ fn failure(error: LinkError) -> Reply {
     }
 }
 
-/// The statuses that say of a POST: it was turned away before anything was done.
-/// All others prove nothing. A 303 means "done, look there"; a gateway may have
-/// passed the call on before it answered 408, 409, 499 or 504.
+/// Whether a POST with this status was certainly refused before any work was done. Other statuses
+/// prove nothing. A 303 means that the work is done and its result is elsewhere. A gateway may have
+/// forwarded the call before it answered 408, 409, 499 or 504.
 fn proves_refusal(status: u16) -> bool {
     matches!(
         status,
@@ -84,19 +84,19 @@ fn proves_refusal(status: u16) -> bool {
 
 fn unreadable(why: &str) -> Reply {
     Reply::Lost {
-        why: format!("the answer cannot be read: {why}"),
+        why: format!("invalid answer: {why}"),
         cause: LostCause::Unreadable,
     }
 }
 
 fn result_reply(text: &str) -> Reply {
-    // What a script may be given is for others to say; this much can be walked through.
+    // Other code limits the results of scripts. This bound only makes recursion over the text safe.
     const BOUNDS: Bounds = Bounds {
         depth_max: 640,
         ..Bounds::WIDEST
     };
     if let Err(bad) = json::measure(text.as_bytes(), BOUNDS) {
-        return unreadable(&format!("it is {bad}"));
+        return unreadable(&bad.to_string());
     }
     let result: ToolResult<'_> = match read_object(text) {
         Ok(result) => result,
@@ -111,15 +111,15 @@ fn result_reply(text: &str) -> Reply {
                 cause: LostCause::InputRequired,
             };
         }
-        Some(_) => return unreadable("its `resultType` is not one that is spoken here"),
+        Some(_) => return unreadable("`resultType` has an unsupported value"),
     }
     let is_error = match result.is_error.map(RawValue::get) {
         None | Some("false") => false,
         Some("true") => true,
-        Some(_) => return unreadable("its `isError` is neither true nor false"),
+        Some(_) => return unreadable("`isError` is not a boolean"),
     };
     let Some(content) = content_array(result.content) else {
-        return unreadable("its `content` is not an array");
+        return unreadable("`content` is not an array");
     };
     let structured_content = result
         .structured_content
@@ -131,8 +131,8 @@ fn result_reply(text: &str) -> Reply {
     }
 }
 
-/// The blocks as they are, without `_meta`. A server that sends one block, or a
-/// bare text, where an array belongs is understood.
+/// Returns the content blocks unchanged, except that `_meta` is removed. One block or a bare text
+/// is accepted in place of an array.
 fn content_array(content: Option<&RawValue>) -> Option<Vec<u8>> {
     let Some(content) = content else {
         return Some(b"[]".to_vec());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_keeps_everything_but_meta() {
+    fn decode_keeps_everything_but_meta() {
         for (result, expected) in [
             (
                 r#"{"content":[{"type":"text","text":"a"}]}"#,
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_means_nothing_sure_is_lost() {
+    fn ambiguous_result_is_lost() {
         for (result, expected) in [
             (
                 r#"{"resultType":"input_required","inputRequests":{}}"#,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn of_all_http_statuses_only_clear_refusals_prove_that_nothing_was_done() {
+    fn only_clear_http_refusals_prove_call_not_performed() {
         let refusals: Vec<u16> = (100..=999)
             .filter(|status| proves_refusal(*status))
             .collect();

@@ -1,5 +1,5 @@
-//! What a server says beside its answers, kept in small: the end of its
-//! stderr, a few stray lines, and counts of the rest.
+//! Collects data about a server besides its answers, with bounded size: the end of its stderr, some
+//! invalid lines, and counters.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,17 +9,19 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use super::news::{News, Newsdesk, Promised};
-use crate::config::Secrets;
+use super::notifications::{NotificationSender, PromisedNotifications, ServerNotification};
+use crate::secrets::Secrets;
 
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
 const STRAY_LINES_KEPT: usize = 8;
-/// A list that holds for less is read again no sooner, and one that holds for longer no later.
+/// Minimum and maximum lifetime of a list. A shorter or longer lifetime sent by the server is
+/// clamped to them.
 const HOLDS_MIN: Duration = Duration::from_secs(30);
 const HOLDS_MAX: Duration = Duration::from_secs(24 * 3_600);
 const STRAY_LINE_CHARS_KEPT: usize = 240;
 
-/// Collected by a connection, read by whoever wants to know why. It outlives reconnects.
+/// Diagnostics of one server. Connections write them, and error messages use them. They outlive
+/// reconnects.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     secrets: Secrets,
@@ -29,36 +31,37 @@ pub(crate) struct Diagnostics {
     notifications_total: AtomicU64,
     unmatched_total: AtomicU64,
     connects_total: AtomicU64,
-    /// How often the list has, or may have, become another one.
+    /// Number of changes, or possible changes, of the list.
     changes_total: AtomicU64,
-    /// How many of these the list that was read last had seen.
+    /// Value of `changes_total` that the last read of the list includes.
     changes_read: AtomicU64,
-    /// Reading it was begun over the connection that there is.
+    /// Whether the list is being read, or was read, over the current connection.
     is_list_begun: AtomicBool,
-    /// How often a server has said that it will tell of changes.
+    /// Number of acknowledged subscriptions.
     acknowledged: watch::Sender<u64>,
     watched: watch::Sender<BTreeSet<String>>,
-    /// Waits until the list that was read holds no longer.
+    /// The timer that ends the lifetime of the list that was last read.
     holding: Mutex<Option<AbortHandle>>,
-    /// Rung when the list that was read is no longer the server's.
-    bell: Arc<Notify>,
-    /// Where what it tells of besides its tools goes.
-    newsdesk: Option<Newsdesk>,
+    /// Notified when the list that was last read is outdated.
+    wake: Arc<Notify>,
+    /// Publishes the server's notifications other than those about its tools.
+    notifier: Option<NotificationSender>,
 }
 
-/// A copy for showing.
+/// A copy of the diagnostics for display.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
-    /// The end of what the server wrote to its stderr.
+pub struct DiagnosticsReport {
+    /// The end of the server's stderr output.
     pub stderr: String,
-    /// The first lines on its stdout that were not JSON-RPC.
+    /// The first lines on the server's stdout that were not JSON-RPC.
     pub stray_lines: Vec<String>,
     pub stray_total: u64,
     pub notifications_total: u64,
-    /// Answers that nobody waited for: late, or to an id that we never sent.
+    /// Number of answers without a waiting request: late answers, or answers with an id that was
+    /// never sent.
     pub unmatched_total: u64,
     pub connects_total: u64,
-    /// The server said that its list of tools is no longer the one that was read.
+    /// Whether the server reported that its list of tools has changed since it was read.
     pub list_changed: bool,
 }
 
@@ -70,34 +73,34 @@ impl Diagnostics {
         }
     }
 
-    pub(crate) fn ringing(self, bell: Arc<Notify>) -> Self {
-        Self { bell, ..self }
+    pub(crate) fn ringing(self, wake: Arc<Notify>) -> Self {
+        Self { wake, ..self }
     }
 
-    pub(crate) fn telling(self, newsdesk: Newsdesk) -> Self {
+    pub(crate) fn telling(self, notifier: NotificationSender) -> Self {
         Self {
-            newsdesk: Some(newsdesk),
+            notifier: Some(notifier),
             ..self
         }
     }
 
-    pub(super) fn newsdesk(&self) -> Option<&Newsdesk> {
-        self.newsdesk.as_ref()
+    pub(super) fn notifier(&self) -> Option<&NotificationSender> {
+        self.notifier.as_ref()
     }
 
-    pub(crate) fn tell(&self, news: News) {
-        if let Some(newsdesk) = &self.newsdesk {
-            newsdesk.tell(news);
+    pub(crate) fn tell(&self, news: ServerNotification) {
+        if let Some(notifier) = &self.notifier {
+            notifier.tell(news);
         }
     }
 
-    /// What must not appear in any text about this server.
+    /// Returns the credentials to mask in every text about this server.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
     fn masked(&self, text: &str) -> String {
-        self.secrets.strike(text).unwrap_or_else(|| text.to_owned())
+        self.secrets.redact(text).unwrap_or_else(|| text.to_owned())
     }
 
     pub(crate) fn stderr(&self, bytes: &[u8]) {
@@ -114,7 +117,7 @@ impl Diagnostics {
         self.stray_total.fetch_add(1, Ordering::Relaxed);
         let mut kept = lock(&self.stray);
         if kept.len() < STRAY_LINES_KEPT {
-            // Masked before it is cut: what is cut off may be half of a secret.
+            // The line is masked before it is cut, because the cut could leave half of a secret.
             let line = self.masked(&String::from_utf8_lossy(line));
             kept.push(line.chars().take(STRAY_LINE_CHARS_KEPT).collect());
         }
@@ -127,9 +130,9 @@ impl Diagnostics {
         }
     }
 
-    /// From now on the server tells of changes. What changed since a list was begun to be read,
-    /// if one was, it has told nobody.
-    pub(crate) fn acknowledge(&self, promised: Promised) {
+    /// Records that the server will report changes from now on. If reading a list has already
+    /// begun, changes since then were not reported, so the list counts as outdated.
+    pub(crate) fn acknowledge(&self, promised: PromisedNotifications) {
         if promised.tools && self.is_list_begun.load(Ordering::SeqCst) {
             self.outdate_list();
         }
@@ -139,35 +142,36 @@ impl Diagnostics {
         self.acknowledged.send_modify(|count| *count += 1);
     }
 
-    /// The addresses that a server has promised last to tell of.
+    /// Returns the addresses whose changes the server last promised to report.
     pub(super) fn watched(&self) -> watch::Receiver<BTreeSet<String>> {
         self.watched.subscribe()
     }
 
-    /// Counts how often a server has said that it will tell of changes.
+    /// Returns the number of acknowledged subscriptions.
     pub(crate) fn acknowledged(&self) -> watch::Receiver<u64> {
         self.acknowledged.subscribe()
     }
 
-    /// The list that was read may no longer be the server's.
+    /// Marks the list that was read as outdated.
     pub(crate) fn outdate_list(&self) {
         self.changes_total.fetch_add(1, Ordering::SeqCst);
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
-    /// To be asked before the list is read: what is told from here on is about a later one.
+    /// Returns the number of changes. Must be called before the list is read: later changes are not
+    /// included in that list.
     pub(crate) fn changes(&self) -> u64 {
         self.is_list_begun.store(true, Ordering::SeqCst);
         self.changes_total.load(Ordering::SeqCst)
     }
 
-    /// The list was read, with all changes until then in it.
+    /// Records that the list was read and includes this number of changes.
     pub(crate) fn list_is_read(&self, changes: u64) {
         self.wait_with(None);
         self.changes_read.fetch_max(changes, Ordering::SeqCst);
     }
 
-    /// The list that was read last does not hold longer, unless it is read again before.
+    /// Marks the list as outdated after this time, unless it is read again before.
     pub(crate) fn list_holds_for(self: &Arc<Self>, time: Duration) {
         let time = time.clamp(HOLDS_MIN, HOLDS_MAX);
         let kept = Arc::downgrade(self);
@@ -195,18 +199,19 @@ impl Diagnostics {
         self.unmatched_total.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A server that was started anew may have another list.
+    /// Counts a connection. A restarted server may have another list, so the list counts as
+    /// outdated.
     pub(crate) fn connected(&self) {
         self.is_list_begun.store(false, Ordering::SeqCst);
         if self.connects_total.fetch_add(1, Ordering::Relaxed) > 0 {
             self.outdate_list();
-            self.tell(News::Prompts);
-            self.tell(News::Resources);
+            self.tell(ServerNotification::Prompts);
+            self.tell(ServerNotification::Resources);
         }
     }
 
-    /// What may explain why it cannot be used: the last line of stderr that says something, or
-    /// else the first on its stdout that is no message.
+    /// Returns a line that may explain a failure: the last non-empty line of stderr, or else the
+    /// first invalid line on stdout.
     pub(crate) fn last_words(&self) -> Option<String> {
         let text = self.end_of_stderr();
         let mut lines = text.lines().rev().map(str::trim);
@@ -219,8 +224,8 @@ impl Diagnostics {
         ))
     }
 
-    /// Masked. When its beginning was dropped, it may begin within a secret: then
-    /// as much more is left out as a secret is long.
+    /// Returns the masked end of stderr. If its beginning was dropped, the text may start within a
+    /// secret; therefore as many bytes as a secret can have are dropped too.
     fn end_of_stderr(&self) -> String {
         let bytes: Vec<u8> = lock(&self.stderr).iter().copied().collect();
         let masked = self.masked(&String::from_utf8_lossy(&bytes));
@@ -233,8 +238,8 @@ impl Diagnostics {
         masked.get(begin..).unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn report(&self) -> Report {
-        Report {
+    pub(crate) fn report(&self) -> DiagnosticsReport {
+        DiagnosticsReport {
             stderr: self.end_of_stderr(),
             stray_lines: lock(&self.stray).clone(),
             stray_total: self.stray_total.load(Ordering::Relaxed),
@@ -246,7 +251,8 @@ impl Diagnostics {
     }
 }
 
-/// Nothing that is done under these locks can leave a value half changed.
+/// Locks a mutex and ignores poisoning: no code under these locks can leave a value in an
+/// inconsistent state.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -256,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_end_of_stderr_and_the_first_stray_lines_are_kept() {
+    fn stderr_tail_and_first_stray_lines_are_kept() {
         let diagnostics = Diagnostics::default();
         for n in 0..20_000 {
             diagnostics.stderr(format!("line {n}\n").as_bytes());
@@ -283,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_lies_across_a_cut_leaves_nothing_behind() {
+    fn secret_across_cut_is_redacted() {
         let secret = "tok-0123456789";
         let diagnostics = Diagnostics::new(Secrets::new([secret]));
         for before in STRAY_LINE_CHARS_KEPT - 20..STRAY_LINE_CHARS_KEPT {

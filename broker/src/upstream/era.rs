@@ -1,16 +1,16 @@
-//! The two eras of the protocol, and remembering which one a server speaks.
+//! The two eras of the protocol, and the memory of which era a server supports.
 
 use std::fmt;
 use std::sync::Arc;
 
 use codegen::canonical::Digest;
 
-/// The revisions from before 2026-07-28 that begin with `initialize`, newest first.
+/// The protocol versions before 2026-07-28, which begin with `initialize`; newest first.
 pub(crate) const LEGACY_VERSIONS: [&str; 4] =
     ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 pub(crate) const MODERN_VERSION: &str = "2026-07-28";
 
-/// Which way of beginning and of speaking.
+/// The handshake and the message format of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2025-11-25 and before: `initialize`, and sessions over HTTP.
@@ -20,7 +20,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// The newest revision of the era, the word for it in configuration files.
+    /// Returns the newest version of the era, which is also its name in configuration files.
     #[must_use]
     pub fn version(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Era {
         }
     }
 
-    /// Reads what [`Era::version`] writes.
+    /// Parses a text that [`Era::version`] returned.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Legacy, Self::Modern]
@@ -46,7 +46,7 @@ impl fmt::Display for Era {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EraChoice {
-    /// Ask the server.
+    /// Detect the era by asking the server.
     #[default]
     Auto,
     Pinned(Era),
@@ -55,8 +55,8 @@ pub enum EraChoice {
 type Load = dyn Fn(&Digest) -> Option<Era> + Send + Sync;
 type Store = dyn Fn(&Digest, Era) + Send + Sync;
 
-/// Which era a server spoke last time, by the digest of its spec. Where it is
-/// kept is the owner's business; forgetting costs one probe.
+/// Remembers the era of each server at its last connection, by the digest of its spec. Two
+/// functions of the caller load and store an era. A lost entry costs one probe.
 #[derive(Clone)]
 pub struct EraMemory {
     load: Arc<Load>,
@@ -74,7 +74,7 @@ impl EraMemory {
         }
     }
 
-    /// Remembers nothing beyond the connection.
+    /// Creates a memory that stores nothing.
     #[must_use]
     pub fn none() -> Self {
         Self::new(|_| None, |_, _| ())
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_era_reads_back_from_its_version() {
+    fn era_parses_from_its_version() {
         assert_eq!(Era::parse("2026-07-28"), Some(Era::Modern));
         assert_eq!(Era::parse("2025-11-25"), Some(Era::Legacy));
         assert_eq!(Era::parse("2025-06-18"), None);

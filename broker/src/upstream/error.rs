@@ -1,8 +1,9 @@
-//! Why a server cannot be used, and what to do about it.
+//! Errors that make a server unusable, and advice for each.
 
 use std::time::Duration;
 
-/// The texts carry no credential, no argument of the command, and no query of the address.
+/// An error while connecting. Its texts contain no credential, no argument of the command, and no
+/// query of the address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     #[error("`{command}` cannot be started: {why}")]
@@ -11,28 +12,28 @@ pub enum ConnectError {
     Unreachable { url: String, why: String },
     #[error("{url} refused the credentials (HTTP status {status})")]
     Unauthorized { url: String, status: u16 },
-    #[error("the setting `{setting}` cannot be used: {why}")]
+    #[error("invalid setting `{setting}`: {why}")]
     Setting { setting: String, why: String },
-    #[error("it did not finish connecting within {} ms{}", .within.as_millis(), words(.last_words))]
+    #[error("the server did not finish connecting within {} ms{}", .within.as_millis(), words(.last_words))]
     TimedOut {
         within: Duration,
         last_words: Option<String>,
     },
-    #[error("it ended while connecting ({how}){}", words(.last_words))]
+    #[error("the connection ended during the handshake: {how}{}", words(.last_words))]
     Ended {
         how: String,
         last_words: Option<String>,
     },
-    #[error("it speaks the revision {theirs}, which is not spoken here")]
+    #[error("the server offers only protocol version {theirs}, which airlock does not support")]
     Version { theirs: String },
-    #[error("it does not answer as an MCP server does: {why}")]
+    #[error("the server does not answer as an MCP server: {why}")]
     NotMcp { why: String },
-    #[error("its list of tools cannot be read: {why}{}", words(.last_words))]
+    #[error("the server's list of tools could not be read: {why}{}", words(.last_words))]
     List {
         why: String,
         last_words: Option<String>,
     },
-    #[error("it could not be reached the last {failures} times: {last}")]
+    #[error("the last {failures} attempts to connect failed: {last}")]
     GivenUp { failures: u32, last: String },
 }
 
@@ -44,7 +45,7 @@ fn words(last_words: &Option<String>) -> String {
 }
 
 impl ConnectError {
-    /// The same with `shown` in place of every text that may be the server's or hold a secret.
+    /// Applies `shown` to every text that may come from the server or hold a secret.
     pub(super) fn map_texts(self, shown: impl Fn(&str) -> String) -> Self {
         let words = |words: Option<String>| words.as_deref().map(&shown);
         match self {
@@ -80,7 +81,7 @@ impl ConnectError {
         }
     }
 
-    /// What the person can try.
+    /// Returns advice for the person.
     #[must_use]
     pub fn next(&self) -> &'static str {
         match self {
@@ -97,13 +98,13 @@ impl ConnectError {
                 "start the command once by hand with only PATH, HOME and the configured variables set"
             }
             Self::Version { .. } => {
-                "use a version of the server that speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 or 2024-11-05"
+                "use a version of the server that supports protocol version 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 or 2024-11-05"
             }
             Self::NotMcp { .. } => {
                 "check that the command or address is an MCP server on stdio or streamable HTTP"
             }
-            Self::List { .. } => "ask the server's author, or leave the server out",
-            Self::GivenUp { .. } => "see to the server; the next attempt is made after a while",
+            Self::List { .. } => "report this to the server's author, or remove the server",
+            Self::GivenUp { .. } => "check the server; airlock tries again after a while",
         }
     }
 }

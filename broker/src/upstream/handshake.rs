@@ -1,7 +1,7 @@
-//! Agreeing with a server on an era and a revision.
+//! Performs the handshake with a server, which selects an era and a protocol version.
 //!
-//! The newer era is probed first; on any refusal, on silence, and on the death
-//! of a server that cannot stand the question, the older handshake follows.
+//! The newer era is probed first. If the server refuses, does not answer or ends because of the
+//! probe, the older handshake follows.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use serde_json::{Map, Value};
 use super::era::{Era, EraChoice, LEGACY_VERSIONS, MODERN_VERSION};
 use super::error::ConnectError;
 use super::jsonrpc::{Answer, RpcError, UNSUPPORTED_VERSION};
-use super::link::{Link, LinkError, Outgoing};
+use super::link::Link;
+use super::outgoing::{LinkError, OutgoingRequest};
 use super::raw;
 use super::spec::Timeouts;
-use super::wall::Wall;
-use crate::carrier::Abilities;
+use crate::client_bridge::ClientCapabilities;
+use crate::deadline::Deadline;
 use airlock_core::outcome::LostCause;
 
 const MODERN_META: &str = concat!(
@@ -31,48 +32,49 @@ const INITIALIZE_PARAMS: &str = concat!(
     r#""},"capabilities":"#
 );
 
-/// The members of `_meta` in every request of the newer era, where it is also said what can
-/// be asked of whoever stands behind the request.
-pub(crate) fn modern_meta(abilities: Abilities) -> String {
+/// Returns the members of `_meta` in every request of the newer era, including the client
+/// capabilities for the origin of the request.
+pub(crate) fn modern_meta(abilities: ClientCapabilities) -> String {
     format!("{MODERN_META}{}", abilities.declared())
 }
 
-fn initialize_params(abilities: Abilities) -> String {
+fn initialize_params(abilities: ClientCapabilities) -> String {
     format!("{INITIALIZE_PARAMS}{}}}", abilities.declared())
 }
 
-/// Pictures in `icons` make the largest answers, and they are not kept.
+/// Maximum length of the answer. Images in `icons`, which are not kept, may be most of its length.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Makes a new link to the server: starts the child, or takes note of the address.
-pub(crate) type Dial = dyn Fn() -> Result<Link, ConnectError> + Send + Sync;
+/// Creates a link to the server: starts the child process, or prepares the HTTP client.
+pub(crate) type Connect = dyn Fn() -> Result<Link, ConnectError> + Send + Sync;
 
-/// What the server said of itself.
+/// The result of the handshake, with the server's data about itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Agreed {
+pub(crate) struct Negotiated {
     pub(crate) era: Era,
     pub(crate) version: String,
     pub(crate) server_info: Option<Map<String, Value>>,
     pub(crate) instructions: Option<String>,
-    pub(crate) has: Has,
+    pub(crate) has: ServerCapabilities,
 }
 
-/// What of its abilities matters here.
+/// The capabilities of the server that airlock uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Has {
-    /// It logs, and lets itself be told from which level on.
+pub(crate) struct ServerCapabilities {
+    /// Whether the server logs and accepts a log level.
     pub(crate) logging: bool,
-    /// It says when a resource has changed, to whoever wants to know.
+    /// Whether the server reports changes of a resource to subscribers.
     pub(crate) subscriptions: bool,
-    /// It says when its list of tools has changed; in the newer era to whoever listens.
+    /// Whether the server reports changes of its list of tools; in the newer era only to
+    /// subscribers.
     pub(crate) list_changes: bool,
-    /// The same of its prompts, and of its resources.
+    /// Whether the server reports changes of its list of prompts.
     pub(crate) prompt_changes: bool,
     pub(crate) resource_changes: bool,
 }
 
-impl Has {
-    fn of(capabilities: Option<&Value>) -> Self {
+impl ServerCapabilities {
+    fn from_capabilities(capabilities: Option<&Value>) -> Self {
         let has = |pointer: &str| capabilities.and_then(|it| it.pointer(pointer));
         let is_true = |pointer: &str| has(pointer) == Some(&Value::Bool(true));
         Self {
@@ -85,16 +87,16 @@ impl Has {
     }
 }
 
-impl Agreed {
-    /// Only what is shown, and little more of it than is shown: credentials are struck out
-    /// later, and half of one would stay.
+impl Negotiated {
+    /// Shortens the data to little more than is shown. The exact cut comes after credentials are
+    /// redacted, because a cut could leave half of a credential.
     pub(crate) fn reduced(mut self, instructions_bytes_max: usize) -> Self {
         const INFO_BYTES_MAX: usize = 4 * 1024;
         if let Some(text) = &mut self.instructions {
             truncate(text, instructions_bytes_max);
         }
         if let Some(info) = &mut self.server_info {
-            // Without icons, which are pictures in text.
+            // Icons are removed, because they are images as text.
             info.retain(|key, _| matches!(key.as_str(), "name" | "title" | "version"));
             info.retain(|_, value| value.is_string());
             for value in info.values_mut() {
@@ -114,19 +116,19 @@ fn truncate(text: &mut String, bytes_max: usize) {
     text.truncate(fits.unwrap_or_default());
 }
 
-/// Why one way of beginning did not work.
+/// The reason why a handshake failed.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// There is no link to begin on.
-    Dial(ConnectError),
-    /// The server answered: not like this.
+pub(crate) enum HandshakeError {
+    /// No link could be created.
+    Connect(ConnectError),
+    /// The server answered with an error.
     Error(RpcError),
     Unreadable(String),
     Version(String),
     Link(LinkError),
 }
 
-impl Refusal {
+impl HandshakeError {
     fn is_silence(&self) -> bool {
         matches!(
             self,
@@ -137,7 +139,7 @@ impl Refusal {
         )
     }
 
-    /// The server, or the way to it, ended.
+    /// Whether the server or the link ended.
     fn is_end(&self) -> bool {
         matches!(
             self,
@@ -151,7 +153,8 @@ impl Refusal {
         )
     }
 
-    /// The server refused a revision that it names as spoken: it wants to be asked again.
+    /// Whether the server refused a version that it also lists as supported. The request should
+    /// then be repeated.
     fn wants_repetition(&self) -> bool {
         match self {
             Self::Error(error) => {
@@ -165,43 +168,23 @@ impl Refusal {
         }
     }
 
-    /// No other way of beginning can work either.
+    /// Whether no other handshake can succeed either.
     fn is_final(&self) -> bool {
         match self {
-            Self::Dial(_) => true,
+            Self::Connect(_) => true,
             Self::Link(LinkError::Status { status, .. }) => matches!(status, 401 | 403 | 407),
             _ => false,
         }
     }
 }
 
-pub(crate) async fn connect(
-    dial: &Dial,
-    choice: EraChoice,
-    remembered: Option<Era>,
-    (timeouts, abilities): (&Timeouts, Abilities),
-) -> Result<(Link, Agreed), Refusal> {
-    let link = dial()?;
-    let beginning = Beginning {
-        dial,
-        timeouts,
-        abilities,
-    };
-    match (choice, remembered) {
-        (EraChoice::Pinned(era), _) => {
-            let begun = beginning.begin(&link, era).await;
-            settle(link, begun).await
-        }
-        (EraChoice::Auto, Some(Era::Legacy)) => beginning.as_remembered(link).await,
-        // The probe is how the newer era begins: a memory of it spares nothing.
-        (EraChoice::Auto, Some(Era::Modern) | None) => beginning.probe(link).await,
-    }
-}
-
-/// A link that was not agreed on is ended before anybody dials again.
-async fn settle(link: Link, begun: Result<Agreed, Refusal>) -> Result<(Link, Agreed), Refusal> {
+/// Closes the link if the handshake failed, before another link is created.
+async fn settle(
+    link: Link,
+    begun: Result<Negotiated, HandshakeError>,
+) -> Result<(Link, Negotiated), HandshakeError> {
     match begun {
-        Ok(agreed) => Ok((link, agreed)),
+        Ok(negotiated) => Ok((link, negotiated)),
         Err(refusal) => {
             link.close().await;
             Err(refusal)
@@ -209,72 +192,95 @@ async fn settle(link: Link, begun: Result<Agreed, Refusal>) -> Result<(Link, Agr
     }
 }
 
-/// What every way of beginning needs.
-struct Beginning<'a> {
-    dial: &'a Dial,
-    timeouts: &'a Timeouts,
-    /// What a server of the older era is told once and for all.
-    abilities: Abilities,
+/// The inputs of a handshake.
+pub(crate) struct Handshake<'a> {
+    pub(crate) connect: &'a Connect,
+    pub(crate) timeouts: &'a Timeouts,
+    /// The client capabilities to send to a server of the older era, once per connection.
+    pub(crate) abilities: ClientCapabilities,
 }
 
-impl Beginning<'_> {
-    async fn begin(&self, link: &Link, era: Era) -> Result<Agreed, Refusal> {
+impl Handshake<'_> {
+    /// Connects and performs the handshake.
+    pub(crate) async fn negotiate(
+        &self,
+        choice: EraChoice,
+        remembered: Option<Era>,
+    ) -> Result<(Link, Negotiated), HandshakeError> {
+        let link = (self.connect)()?;
+        match (choice, remembered) {
+            (EraChoice::Pinned(era), _) => {
+                let begun = self.begin(&link, era).await;
+                settle(link, begun).await
+            }
+            (EraChoice::Auto, Some(Era::Legacy)) => self.as_remembered(link).await,
+            // The newer era begins with the probe anyway, so remembering it saves nothing.
+            (EraChoice::Auto, Some(Era::Modern) | None) => self.probe(link).await,
+        }
+    }
+
+    async fn begin(&self, link: &Link, era: Era) -> Result<Negotiated, HandshakeError> {
         match era {
             Era::Modern => discover(link, self.timeouts.connect).await,
             Era::Legacy => self.initialize(link, self.timeouts.connect).await,
         }
     }
 
-    /// `initialize` at once. A server that is silent about it may be a slow one: it
-    /// is asked otherwise on the same link, in the time that is left.
-    async fn as_remembered(&self, link: Link) -> Result<(Link, Agreed), Refusal> {
+    /// Sends `initialize` at once. A server that does not answer may be slow, so it is probed on
+    /// the same link in the remaining time.
+    async fn as_remembered(&self, link: Link) -> Result<(Link, Negotiated), HandshakeError> {
         const SHARE_OF_CONNECT: u32 = 2;
         let within = self.timeouts.connect / SHARE_OF_CONNECT;
         match self.initialize(&link, within).await {
-            Ok(agreed) => Ok((link, agreed)),
+            Ok(negotiated) => Ok((link, negotiated)),
             Err(refusal) if refusal.is_final() => settle(link, Err(refusal)).await,
             Err(refusal) if refusal.is_silence() => self.probe(link).await,
             Err(_) => {
                 link.close().await;
-                self.probe((self.dial)()?).await
+                self.probe((self.connect)()?).await
             }
         }
     }
 
-    async fn probe(&self, link: Link) -> Result<(Link, Agreed), Refusal> {
+    async fn probe(&self, link: Link) -> Result<(Link, Negotiated), HandshakeError> {
         let refusal = match discover(&link, self.timeouts.probe).await {
-            Ok(agreed) => return Ok((link, agreed)),
+            Ok(negotiated) => return Ok((link, negotiated)),
             Err(refusal) if refusal.is_final() => return settle(link, Err(refusal)).await,
             Err(refusal) => refusal,
         };
         let within = self.timeouts.connect;
-        // Some servers of the older era end when the first message is not `initialize`;
-        // some answer it before they end.
+        // Some servers of the older era end if the first message is not `initialize`. Some of them
+        // answer before they end.
         let mut link = link;
-        let mut initialized = Err(Refusal::Link(LinkError::disconnected("it ended")));
+        let ended = LinkError::disconnected("the server ended");
+        let mut initialized = Err(HandshakeError::Link(ended));
         if !link.is_closed() {
             initialized = self.initialize(&link, within).await;
         }
         if matches!(&initialized, Err(refusal) if refusal.is_end()) {
             link.close().await;
-            link = (self.dial)()?;
+            link = (self.connect)()?;
             initialized = self.initialize(&link, within).await;
         }
-        // It was only slow to start, and speaks the newer era alone.
-        if refusal.is_silence() && matches!(initialized, Err(Refusal::Error(_))) {
+        // The server was only slow to start and supports only the newer era.
+        if refusal.is_silence() && matches!(initialized, Err(HandshakeError::Error(_))) {
             initialized = discover(&link, within).await;
         }
         settle(link, initialized).await
     }
 
-    async fn initialize(&self, link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+    async fn initialize(
+        &self,
+        link: &Link,
+        within: Duration,
+    ) -> Result<Negotiated, HandshakeError> {
         initialize(link, initialize_params(self.abilities), within).await
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Discovered {
+struct DiscoverResult {
     supported_versions: Vec<String>,
     #[serde(default)]
     capabilities: Option<Value>,
@@ -286,44 +292,46 @@ struct Discovered {
     server_info: Option<Value>,
 }
 
-async fn discover(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+async fn discover(link: &Link, within: Duration) -> Result<Negotiated, HandshakeError> {
     match discover_once(link, within).await {
         Err(refusal) if refusal.wants_repetition() => discover_once(link, within).await,
         discovered => discovered,
     }
 }
 
-async fn discover_once(link: &Link, within: Duration) -> Result<Agreed, Refusal> {
+async fn discover_once(link: &Link, within: Duration) -> Result<Negotiated, HandshakeError> {
     const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     if let Link::Http(link) = link {
         link.speak(Era::Modern, Some(MODERN_VERSION));
     }
-    let meta = modern_meta(Abilities::default());
+    let meta = modern_meta(ClientCapabilities::default());
     let params = format!(r#"{{"_meta":{{{meta}}}}}"#);
-    let discovered: Discovered = ask(link, "server/discover", params, within).await?;
+    let discovered: DiscoverResult = ask(link, "server/discover", params, within).await?;
     if !discovered
         .supported_versions
         .iter()
         .any(|version| version == MODERN_VERSION)
     {
-        return Err(Refusal::Version(discovered.supported_versions.join(", ")));
+        return Err(HandshakeError::Version(
+            discovered.supported_versions.join(", "),
+        ));
     }
     let info = discovered
         .meta
         .and_then(|mut meta| meta.remove(SERVER_INFO))
         .or(discovered.server_info);
-    Ok(Agreed {
+    Ok(Negotiated {
         era: Era::Modern,
         version: MODERN_VERSION.to_owned(),
         server_info: info.and_then(into_object),
         instructions: discovered.instructions.and_then(into_text),
-        has: Has::of(discovered.capabilities.as_ref()),
+        has: ServerCapabilities::from_capabilities(discovered.capabilities.as_ref()),
     })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Initialized {
+struct InitializeResult {
     protocol_version: String,
     #[serde(default)]
     capabilities: Option<Value>,
@@ -333,27 +341,31 @@ struct Initialized {
     instructions: Option<Value>,
 }
 
-async fn initialize(link: &Link, params: String, within: Duration) -> Result<Agreed, Refusal> {
+async fn initialize(
+    link: &Link,
+    params: String,
+    within: Duration,
+) -> Result<Negotiated, HandshakeError> {
     if let Link::Http(link) = link {
         link.speak(Era::Legacy, None);
     }
-    let initialized: Initialized = ask(link, "initialize", params, within).await?;
+    let initialized: InitializeResult = ask(link, "initialize", params, within).await?;
     let version = initialized.protocol_version;
     if !LEGACY_VERSIONS.contains(&version.as_str()) {
-        return Err(Refusal::Version(version));
+        return Err(HandshakeError::Version(version));
     }
     if let Link::Http(link) = link {
         link.speak(Era::Legacy, Some(&version));
     }
     link.notify("notifications/initialized", "{}")
         .await
-        .map_err(Refusal::Link)?;
-    Ok(Agreed {
+        .map_err(HandshakeError::Link)?;
+    Ok(Negotiated {
         era: Era::Legacy,
         version,
         server_info: initialized.server_info.and_then(into_object),
         instructions: initialized.instructions.and_then(into_text),
-        has: Has::of(initialized.capabilities.as_ref()),
+        has: ServerCapabilities::from_capabilities(initialized.capabilities.as_ref()),
     })
 }
 
@@ -362,26 +374,26 @@ async fn ask<T: serde::de::DeserializeOwned>(
     method: &'static str,
     params: String,
     within: Duration,
-) -> Result<T, Refusal> {
-    let outgoing = Outgoing {
+) -> Result<T, HandshakeError> {
+    let outgoing = OutgoingRequest {
         method,
         params,
-        ..Outgoing::default()
+        ..OutgoingRequest::default()
     };
     match link
-        .request(&outgoing, &Wall::new(within))
+        .request(&outgoing, &Deadline::new(within))
         .await
-        .map_err(Refusal::Link)?
+        .map_err(HandshakeError::Link)?
     {
         Answer::Result(result) if result.get().len() > ANSWER_BYTES_MAX => {
             let error = LinkError::too_large(ANSWER_BYTES_MAX);
-            Err(Refusal::Link(error))
+            Err(HandshakeError::Link(error))
         }
         Answer::Result(result) => raw::read_object(result.get()).map_err(|error| {
-            Refusal::Unreadable(format!("its answer to {method} cannot be read: {error}"))
+            HandshakeError::Unreadable(format!("invalid answer to `{method}`: {error}"))
         }),
-        Answer::Error(error) => Err(Refusal::Error(error)),
-        Answer::Unreadable(why) => Err(Refusal::Unreadable(why)),
+        Answer::Error(error) => Err(HandshakeError::Error(error)),
+        Answer::Unreadable(why) => Err(HandshakeError::Unreadable(why)),
     }
 }
 
@@ -399,14 +411,15 @@ fn into_text(value: Value) -> Option<String> {
     }
 }
 
-impl From<ConnectError> for Refusal {
+impl From<ConnectError> for HandshakeError {
     fn from(error: ConnectError) -> Self {
-        Self::Dial(error)
+        Self::Connect(error)
     }
 }
 
-impl Refusal {
-    /// For the person, once masked and cut. `place` is the address, when there is one.
+impl HandshakeError {
+    /// Converts the error for display. The caller masks and shortens its texts. `place` is the
+    /// server's address, if it has one.
     pub(crate) fn explained(
         self,
         place: Option<&str>,
@@ -414,10 +427,10 @@ impl Refusal {
         last_words: Option<String>,
     ) -> ConnectError {
         match (self, place) {
-            (Self::Dial(error), _) => error,
+            (Self::Connect(error), _) => error,
             (Self::Error(error), _) => ConnectError::NotMcp {
                 why: format!(
-                    "it answers with the error {}: {}",
+                    "it answered the handshake with error {}: {}",
                     error.code, error.message
                 ),
             },

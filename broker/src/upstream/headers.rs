@@ -1,8 +1,7 @@
-//! `x-mcp-header`: arguments that a tool wants repeated in HTTP headers.
+//! Handles `x-mcp-header`, which marks arguments that must be repeated in HTTP headers.
 //!
-//! Only properties that are reached through `properties` alone can be marked,
-//! only strings, integers and booleans; a tool that marks anything else must
-//! not be used over HTTP.
+//! Only properties that are reached through `properties` alone can be marked, and only strings,
+//! integers and booleans. A tool with a mark at another place or type must not be used over HTTP.
 
 use std::collections::HashSet;
 
@@ -12,36 +11,36 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 const MARK: &str = "x-mcp-header";
 
-/// One argument that is repeated, and the header it goes into.
+/// One repeated argument, and its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mirrored {
+pub(crate) struct MirroredHeader {
     path: Vec<String>,
     header: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadMark {
-    #[error("`{0}` is not a header name")]
+pub(crate) enum BadHeaderMark {
+    #[error("`{0}` is not a valid header name")]
     Name(String),
-    #[error("two arguments want the header `{0}`")]
+    #[error("two arguments use the header `{0}`")]
     Twice(String),
-    #[error("the argument `{0}` is neither a string nor an integer nor a boolean")]
+    #[error("the argument `{0}` has `x-mcp-header` but is not a string, integer or boolean")]
     Type(String),
-    #[error("there is an `x-mcp-header` where no argument is reached through `properties` alone")]
+    #[error("an `x-mcp-header` is not on an argument that is reached through `properties` alone")]
     Place,
 }
 
-/// The marked arguments of a tool, by its input schema.
-pub(crate) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadMark> {
+/// Returns the marked arguments of a tool from its input schema.
+pub(crate) fn mirrored(schema: &Value) -> Result<Vec<MirroredHeader>, BadHeaderMark> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
     if found.len() != marks(schema) {
-        return Err(BadMark::Place);
+        return Err(BadHeaderMark::Place);
     }
     let mut seen = HashSet::new();
     for mirrored in &found {
         if !seen.insert(mirrored.header.to_ascii_lowercase()) {
-            return Err(BadMark::Twice(mirrored.header.clone()));
+            return Err(BadHeaderMark::Twice(mirrored.header.clone()));
         }
     }
     Ok(found)
@@ -50,8 +49,8 @@ pub(crate) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadMark> {
 fn collect(
     schema: &Value,
     path: &mut Vec<String>,
-    found: &mut Vec<Mirrored>,
-) -> Result<(), BadMark> {
+    found: &mut Vec<MirroredHeader>,
+) -> Result<(), BadHeaderMark> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Ok(());
     };
@@ -60,12 +59,12 @@ fn collect(
         if let Some(mark) = property.get(MARK) {
             let header = mark.as_str().unwrap_or_default();
             if header.is_empty() || !header.bytes().all(is_token) {
-                return Err(BadMark::Name(mark.to_string()));
+                return Err(BadHeaderMark::Name(mark.to_string()));
             }
             if !is_plain(property) {
-                return Err(BadMark::Type(path.join(".")));
+                return Err(BadHeaderMark::Type(path.join(".")));
             }
-            found.push(Mirrored {
+            found.push(MirroredHeader {
                 path: path.clone(),
                 header: header.to_owned(),
             });
@@ -83,12 +82,12 @@ fn is_plain(property: &Value) -> bool {
     )
 }
 
-/// RFC 9110, `tchar`.
+/// Whether the byte is a `tchar` of RFC 9110.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// All marks, wherever they stand; a property that is merely called so is none.
+/// Counts the marks at all places. A property that is named `x-mcp-header` is not a mark.
 fn marks(schema: &Value) -> usize {
     match schema {
         Value::Array(items) => items.iter().map(marks).sum(),
@@ -111,9 +110,9 @@ fn marks_in(key: &str, value: &Value) -> usize {
     }
 }
 
-/// The headers for one call. An argument that is absent or null has none.
+/// Returns the headers for one call. An argument that is absent or null has no header.
 pub(crate) fn headers_for(
-    mirrored: &[Mirrored],
+    mirrored: &[MirroredHeader],
     arguments: &Map<String, Value>,
 ) -> Vec<(String, String)> {
     mirrored
@@ -122,13 +121,14 @@ pub(crate) fn headers_for(
         .collect()
 }
 
-impl Mirrored {
-    /// The whole name of the header.
+impl MirroredHeader {
+    /// Returns the full name of the header.
     pub(crate) fn name(&self) -> String {
         format!("Mcp-Param-{}", self.header)
     }
 
-    /// What it says, before it is encoded; none of an argument that is absent or null.
+    /// Returns the value of the header before encoding, or `None` for an argument that is absent or
+    /// null.
     pub(crate) fn text_in(&self, arguments: &Map<String, Value>) -> Option<String> {
         plain_text(find(&self.path, arguments)?)
     }
@@ -148,7 +148,8 @@ fn plain_text(value: &Value) -> Option<String> {
     }
 }
 
-/// A header value: as it is where that is safe, else the base64 form of the specification.
+/// Encodes a header value: unchanged if it is safe, otherwise in the base64 form of the
+/// specification.
 pub(crate) fn encoded(text: &str) -> String {
     let safe = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let bare = text.trim() == text && !(text.starts_with("=?base64?") && text.ends_with("?="));
@@ -164,7 +165,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn marked_arguments_are_found_through_properties_and_repeated_as_text() {
+    fn header_marks_are_found_in_nested_properties() {
         let schema = json!({"type": "object", "properties": {
             "region": {"type": "string", "x-mcp-header": "Region"},
             "x-mcp-header": {"type": "string"},
@@ -189,37 +190,37 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_in_the_wrong_place_or_of_the_wrong_kind_is_refused() {
+    fn misplaced_or_mistyped_header_mark_is_refused() {
         let one = |property: Value| mirrored(&json!({"properties": {"a": property}}));
         assert_eq!(
             one(json!({"type": "string", "x-mcp-header": "a b"})),
-            Err(BadMark::Name("\"a b\"".into()))
+            Err(BadHeaderMark::Name("\"a b\"".into()))
         );
         assert_eq!(
             one(json!({"type": "string", "x-mcp-header": 1})),
-            Err(BadMark::Name("1".into()))
+            Err(BadHeaderMark::Name("1".into()))
         );
         assert_eq!(
             one(json!({"type": "number", "x-mcp-header": "A"})),
-            Err(BadMark::Type("a".into()))
+            Err(BadHeaderMark::Type("a".into()))
         );
         assert_eq!(
             one(json!({"type": "array", "items": {"type": "string", "x-mcp-header": "A"}})),
-            Err(BadMark::Place)
+            Err(BadHeaderMark::Place)
         );
         assert_eq!(
             one(json!({"anyOf": [{"type": "string", "x-mcp-header": "A"}]})),
-            Err(BadMark::Place)
+            Err(BadHeaderMark::Place)
         );
         let twice = json!({"properties": {
             "a": {"type": "string", "x-mcp-header": "Same"},
             "b": {"type": "string", "x-mcp-header": "same"}
         }});
-        assert_eq!(mirrored(&twice), Err(BadMark::Twice("same".into())));
+        assert_eq!(mirrored(&twice), Err(BadHeaderMark::Twice("same".into())));
     }
 
     #[test]
-    fn a_value_that_could_break_a_header_is_sent_as_base64() {
+    fn unsafe_header_value_is_sent_as_base64() {
         for (text, expected) in [
             ("us-west1", "us-west1"),
             ("a b", "a b"),

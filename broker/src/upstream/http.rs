@@ -1,7 +1,7 @@
-//! Streamable HTTP: each message is a POST, the answer JSON or a stream of events.
+//! Streamable HTTP: each message is a POST, and the answer is JSON or a stream of events.
 //!
-//! Redirects are not followed, since configured headers would go with them, and
-//! no proxy is taken from the environment.
+//! Redirects are not followed, because configured headers would be sent along. No proxy is taken
+//! from the environment.
 
 mod build;
 mod events;
@@ -19,21 +19,21 @@ use tokio::task::JoinHandle;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::Era;
 use super::error::ConnectError;
-use super::inquiry::{self, Behind, Refused, UnderWay};
-use super::jsonrpc::{self, Answer, Incoming};
-use super::link::{LinkError, Outgoing};
+use super::jsonrpc::{self, Answer, IncomingMessage};
+use super::outgoing::{LinkError, OutgoingRequest};
 use super::secret::Secret;
+use super::server_request::{self, CallOrigin, OpenServerRequests, RawRequest, RequestError};
 use super::spec::ServerUrl;
-use super::wall::Wall;
+use crate::deadline::Deadline;
 pub(crate) use build::client;
 use build::{header_map, method_headers};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-/// A message that nobody waits for the answer of.
+/// Maximum time to send a message without waiting for an answer.
 const ASIDE: Duration = Duration::from_secs(5);
 const ASIDE_MAX: usize = 32;
-/// Before each attempt to tell a server what it asked for.
+/// Pauses before each attempt to deliver an answer that the server asked for.
 const DELIVERED_AGAIN_AFTER: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(250),
@@ -42,7 +42,7 @@ const DELIVERED_AGAIN_AFTER: [Duration; 5] = [
     Duration::from_secs(10),
 ];
 
-/// Cheap to clone; all clones are the same link.
+/// Cheap to clone; all clones share one link.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpLink(Arc<Inner>);
 
@@ -51,21 +51,21 @@ struct Inner {
     client: Client,
     url: ServerUrl,
     headers: HeaderMap,
-    spoken: Mutex<Spoken>,
+    spoken: Mutex<NegotiatedHeaders>,
     closed: AtomicBool,
     next_id: AtomicU64,
     diagnostics: Arc<Diagnostics>,
     message_bytes_max: usize,
-    /// Messages under way that nobody waits for.
+    /// One permit per message that is sent without waiting for an answer.
     aside: Arc<Semaphore>,
-    /// What the server asks of us.
-    under_way: Arc<UnderWay>,
+    /// The requests of the server that airlock has not answered.
+    under_way: Arc<OpenServerRequests>,
     runtime: Handle,
 }
 
-/// What the handshake agreed on; it goes into the headers of every message.
+/// The result of the handshake, which every message repeats in its headers.
 #[derive(Debug, Clone, Default)]
-struct Spoken {
+struct NegotiatedHeaders {
     era: Option<Era>,
     version: Option<HeaderValue>,
     session: Option<HeaderValue>,
@@ -94,8 +94,8 @@ impl HttpLink {
         })))
     }
 
-    /// What every following message says of itself. The older era has no
-    /// version before it has agreed on one.
+    /// Sets the era and version for the headers of all later messages. In the older era, there is
+    /// no version before the handshake is complete.
     pub(crate) fn speak(&self, era: Era, version: Option<&str>) {
         let mut spoken = lock(&self.0.spoken);
         spoken.era = Some(era);
@@ -104,8 +104,8 @@ impl HttpLink {
 
     pub(crate) async fn request(
         &self,
-        outgoing: &Outgoing,
-        wall: &Wall,
+        outgoing: &OutgoingRequest,
+        deadline: &Deadline,
     ) -> Result<Answer, LinkError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let mut in_flight = InFlight {
@@ -114,16 +114,16 @@ impl HttpLink {
             cancellable: outgoing.cancellable,
             over: false,
         };
-        // On the runtime, whoever waits: reading must not take the time of the run's thread.
+        // Spawned on the runtime, so that reading does not use the time of the run's thread.
         let (link, outgoing) = (self.clone(), outgoing.clone());
         let exchange = async move { link.exchange(id, &outgoing).await };
-        let mut exchange = Ended(self.0.runtime.spawn(exchange));
-        let answer = wall.limit(&mut exchange.0).await;
+        let mut exchange = AbortOnDrop(self.0.runtime.spawn(exchange));
+        let answer = deadline.limit(&mut exchange.0).await;
         in_flight.over = answer.is_ok();
         match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(LinkError::disconnected("the connection was closed")),
-            Err(_) => Err(LinkError::timed_out(wall.within())),
+            Err(_) => Err(LinkError::timed_out(deadline.within())),
         }
     }
 
@@ -141,22 +141,22 @@ impl HttpLink {
         self.0.closed.load(Ordering::Relaxed)
     }
 
-    /// Ends the session, when there is one.
+    /// Ends the session, if there is one.
     pub(crate) async fn close(&self) {
         const ASIDE_FLUSHES: Duration = Duration::from_secs(1);
         self.0.closed.store(true, Ordering::Relaxed);
-        // Cancellations that are under way should arrive before the session ends.
+        // Cancellations in progress should arrive before the session ends.
         let flushed = self.0.aside.acquire_many(ASIDE_MAX as u32);
         let _ = tokio::time::timeout(ASIDE_FLUSHES, flushed).await;
         let session = lock(&self.0.spoken).session.is_some();
         if session {
             let request = self.0.client.delete(self.0.url.url().clone());
-            // A server may refuse to end a session; there is nothing to be done then.
+            // A server may refuse to end a session; airlock ignores that.
             let _ = tokio::time::timeout(ASIDE, self.with_headers(request).send()).await;
         }
     }
 
-    async fn exchange(&self, id: u64, outgoing: &Outgoing) -> Result<Answer, LinkError> {
+    async fn exchange(&self, id: u64, outgoing: &OutgoingRequest) -> Result<Answer, LinkError> {
         let body = jsonrpc::request(id, outgoing.method, &outgoing.params);
         let mut headers = method_headers(outgoing.method, outgoing.name.as_deref());
         for (name, value) in &outgoing.headers {
@@ -166,7 +166,7 @@ impl HttpLink {
             );
             let (Ok(name), Ok(value)) = header else {
                 return Err(LinkError::NotSent {
-                    why: format!("`{name}` cannot be a header"),
+                    why: format!("invalid name or value of the header `{name}`"),
                 });
             };
             headers.insert(name, value);
@@ -187,7 +187,7 @@ impl HttpLink {
         {
             lock(&self.0.spoken).session = Some(session.clone());
         }
-        self.read_answer(response, id, outgoing.whose.behind())
+        self.read_answer(response, id, outgoing.owner.origin())
             .await
     }
 
@@ -248,28 +248,28 @@ impl HttpLink {
         if status.is_redirection() {
             return Err(self.status_error(
                 status,
-                "redirects are not followed; configure the address it leads to",
+                "airlock does not follow redirects; configure the target address",
             ));
         }
-        // A gateway that lost the server may answer in the server's words.
+        // A gateway that lost its server may answer with a body that looks like the server's.
         if matches!(status.as_u16(), 502..=504) {
             return Err(self.status_error(status, ""));
         }
         let body = read_body(response, DETAIL_BYTES).await.unwrap_or_default();
         match jsonrpc::parse(&body) {
-            Incoming::Answer {
+            IncomingMessage::Answer {
                 id: answered,
                 answer,
             } if answered == id => {
                 if self.has_session() && speaks_of_a_session(status, &answer) {
-                    // The next call begins a new session; this one is not repeated.
+                    // The next call begins a new session; this call is not repeated.
                     self.0.closed.store(true, Ordering::Relaxed);
                 }
                 Ok(answer)
             }
-            Incoming::Answer { .. } => Err(self.status_error(status, "")),
-            // An error to nobody in particular can only be to this request, if the
-            // status does not say that it was written before MCP was spoken.
+            IncomingMessage::Answer { .. } => Err(self.status_error(status, "")),
+            // An error without an id can only belong to this request, unless the status shows that
+            // no MCP server wrote the error.
             _ => match jsonrpc::parse_bare_error(&body) {
                 Some(error) if may_be_the_servers(status) => Ok(Answer::Error(error)),
                 _ => Err(self.status_error(status, "")),
@@ -285,13 +285,13 @@ impl HttpLink {
         &self,
         response: Response,
         id: u64,
-        behind: Option<&Behind>,
+        origin: Option<&CallOrigin>,
     ) -> Result<Answer, LinkError> {
         if events::is_events(&response) {
-            return self.read_events(response, id, behind).await;
+            return self.read_events(response, id, origin).await;
         }
         let body = read_body(response, self.0.message_bytes_max).await?;
-        match self.hear(&body, id, behind) {
+        match self.hear(&body, id, origin) {
             Some(answer) => Ok(answer),
             None => Err(LinkError::unreadable(
                 "the HTTP body is not the answer to this request",
@@ -299,35 +299,40 @@ impl HttpLink {
         }
     }
 
-    /// The answer to `id`, when this message is it; anything else is dealt with here.
-    fn hear(&self, message: &[u8], id: u64, behind: Option<&Behind>) -> Option<Answer> {
+    /// Returns the answer if this message answers `id`. Handles all other messages.
+    fn hear(&self, message: &[u8], id: u64, origin: Option<&CallOrigin>) -> Option<Answer> {
         match jsonrpc::parse(message) {
-            Incoming::Answer {
+            IncomingMessage::Answer {
                 id: answered,
                 answer,
             } if answered == id => return Some(answer),
-            Incoming::Answer { .. } => self.0.diagnostics.unmatched(),
-            Incoming::Notification { method, params } => {
+            IncomingMessage::Answer { .. } => self.0.diagnostics.unmatched(),
+            IncomingMessage::Notification { method, params } => {
                 let Inner {
                     diagnostics,
                     under_way,
                     ..
                 } = &*self.0;
-                let about = (&*method, params);
-                inquiry::notified(about, diagnostics, under_way, || behind.cloned());
+                server_request::notified(&method, params, diagnostics, under_way, || {
+                    origin.cloned()
+                });
             }
-            Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
-                // It comes on the stream of the request that it is about.
-                let behind = behind.cloned().ok_or_else(Refused::nobody);
+            IncomingMessage::Request { id, method, params } if server_request::is_one(&method) => {
+                // The server's request arrives on the stream of the call that it belongs to.
+                let origin = origin.cloned().ok_or_else(RequestError::nobody);
                 let link = self.clone();
                 let tell = |body| async move { link.deliver(body).await };
-                let asked = (id, &*method, params);
-                self.0.under_way.begin(asked, behind, tell);
+                let asked = RawRequest {
+                    id,
+                    method: &method,
+                    params,
+                };
+                self.0.under_way.begin(asked, origin, tell);
             }
-            Incoming::Request { id, method, .. } => {
+            IncomingMessage::Request { id, method, .. } => {
                 self.post_aside(jsonrpc::answer_request(id, &method))
             }
-            Incoming::Stray => {
+            IncomingMessage::Stray => {
                 if let Some(error) = jsonrpc::parse_bare_error(message) {
                     return Some(Answer::Error(error));
                 }
@@ -337,8 +342,8 @@ impl HttpLink {
         None
     }
 
-    /// Sends what a server has asked for, until it takes it. A server that gets the same answer
-    /// twice has asked for nothing the second time.
+    /// Delivers an answer to a server's request, and retries until the server accepts it. A server
+    /// ignores a second copy of an answer.
     async fn deliver(&self, body: Vec<u8>) {
         for pause in DELIVERED_AGAIN_AFTER {
             tokio::time::sleep(pause).await;
@@ -357,8 +362,8 @@ impl HttpLink {
         }
     }
 
-    /// Sends a message whose answer nobody waits for, from wherever we are. At
-    /// most a few at once: a server that asks in a flood is not answered.
+    /// Sends a message without waiting for the answer. The number of such messages in progress is
+    /// limited, so a server that floods airlock with requests gets no answers.
     fn post_aside(&self, body: Vec<u8>) {
         let Ok(place) = self.0.aside.clone().try_acquire_owned() else {
             return;
@@ -371,17 +376,17 @@ impl HttpLink {
     }
 }
 
-/// A task that ends when nobody waits for it.
-struct Ended(JoinHandle<Result<Answer, LinkError>>);
+/// A task that is aborted on drop.
+struct AbortOnDrop(JoinHandle<Result<Answer, LinkError>>);
 
-impl Drop for Ended {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// A request that somebody waits for. In the newer era closing its stream,
-/// which dropping does, cancels it; in the older one the server is told.
+/// A request that is being awaited, cancelled on drop. In the newer era, closing its stream cancels
+/// it; in the older era, a notification does.
 struct InFlight<'a> {
     link: &'a HttpLink,
     id: u64,
@@ -393,7 +398,7 @@ impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.over && self.cancellable && self.link.era() == Some(Era::Legacy) {
             let params = format!(
-                r#"{{"requestId":{},"reason":"the caller no longer waits for it"}}"#,
+                r#"{{"requestId":{},"reason":"the caller no longer waits for the answer"}}"#,
                 self.id
             );
             self.link
@@ -402,15 +407,16 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Some servers do not say 404 of a session that is gone, as they should.
+/// Whether this error means that the session has ended. Some servers do not answer 404 for a
+/// missing session, as the specification requires.
 fn speaks_of_a_session(status: StatusCode, answer: &Answer) -> bool {
     const SERVER_ERROR: i64 = -32_000;
     status == StatusCode::BAD_REQUEST
         && matches!(answer, Answer::Error(error) if error.code == SERVER_ERROR)
 }
 
-/// Whether an error without an id, under this status, was written by the server
-/// itself: it could not read the request, or did not want it.
+/// Whether the status suggests that the server itself wrote an error without an id, because it
+/// could not parse the request or refused it.
 fn may_be_the_servers(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 407 | 408 | 409 | 425 | 499)
 }
@@ -438,7 +444,7 @@ fn send_error(error: &reqwest::Error) -> LinkError {
     LinkError::disconnected(why)
 }
 
-/// The innermost reason. The outer texts repeat the address with its query.
+/// Returns the innermost cause. The texts of outer errors contain the address with its query.
 fn plain(error: &reqwest::Error) -> String {
     let mut inner: &dyn std::error::Error = error;
     while let Some(source) = inner.source() {

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0 as MCP uses it: reading a message without decoding its
-//! payload, and writing one around a payload that is sent as it is.
+//! JSON-RPC 2.0 as MCP uses it. Parses a message without decoding its payload, and formats a
+//! message around an unchanged payload.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Of what an error says besides its message.
+/// Maximum length of an error's `data`, in bytes.
 const DATA_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32_601;
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32_022;
 
-/// One message of the other side.
+/// One message from the other side.
 #[derive(Debug)]
-pub(crate) enum Incoming<'a> {
-    /// The answer to a request of ours.
+pub(crate) enum IncomingMessage<'a> {
+    /// The answer to a request of airlock.
     Answer { id: u64, answer: Answer },
-    /// It asks; the id is short, and is sent back as it came.
+    /// A request of the other side. Its id is short and is returned unchanged.
     Request {
         id: &'a RawValue,
         method: Cow<'a, str>,
@@ -35,7 +35,7 @@ pub(crate) enum Incoming<'a> {
 pub(crate) enum Answer {
     Result(Box<RawValue>),
     Error(RpcError),
-    /// Neither a result nor an error can be read from it.
+    /// An answer that contains neither a valid result nor a valid error.
     Unreadable(String),
 }
 
@@ -43,9 +43,9 @@ pub(crate) enum Answer {
 pub(crate) struct RpcError {
     pub(crate) code: i64,
     pub(crate) message: String,
-    /// The revisions that the other side names when it refuses ours.
+    /// The versions that the other side supports, if it refuses airlock's version.
     pub(crate) supported: Vec<String>,
-    /// What it says besides, as JSON text, when that is short.
+    /// Further data of the error as JSON text, if it is short.
     pub(crate) data: Option<String>,
 }
 
@@ -79,30 +79,31 @@ struct VersionDetail {
     supported: Vec<String>,
 }
 
-/// Reads one message. Never fails: what cannot be read is [`Incoming::Stray`].
-pub(crate) fn parse(bytes: &[u8]) -> Incoming<'_> {
+/// Parses one message. Never fails: an invalid message becomes [`IncomingMessage::Stray`].
+pub(crate) fn parse(bytes: &[u8]) -> IncomingMessage<'_> {
     let Some(envelope) = envelope(bytes) else {
-        return Incoming::Stray;
+        return IncomingMessage::Stray;
     };
     let params = envelope.params;
     match (envelope.method, envelope.id) {
         (Some(method), Some(id)) if can_be_sent_back(id) => {
-            Incoming::Request { id, method, params }
+            IncomingMessage::Request { id, method, params }
         }
-        (Some(_), Some(_)) => Incoming::Stray,
-        (Some(method), None) => Incoming::Notification { method, params },
+        (Some(_), Some(_)) => IncomingMessage::Stray,
+        (Some(method), None) => IncomingMessage::Notification { method, params },
         (None, Some(id)) => match own_id(id.get()) {
-            Some(id) => Incoming::Answer {
+            Some(id) => IncomingMessage::Answer {
                 id,
                 answer: answer(envelope.result, envelope.error),
             },
-            None => Incoming::Stray,
+            None => IncomingMessage::Stray,
         },
-        (None, None) => Incoming::Stray,
+        (None, None) => IncomingMessage::Stray,
     }
 }
 
-/// The envelope of an object; of an array serde would take the members by their order.
+/// Parses the envelope of an object. Arrays are refused, because serde would read their items as
+/// members in order.
 fn envelope(bytes: &[u8]) -> Option<Envelope<'_>> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return None;
@@ -112,7 +113,7 @@ fn envelope(bytes: &[u8]) -> Option<Envelope<'_>> {
         .filter(|envelope| envelope.jsonrpc.as_deref() == Some("2.0"))
 }
 
-/// Whether a message has an `id`, be it null, which elsewhere counts as none.
+/// Whether a message has an `id`, including null, which other functions treat as absent.
 pub(crate) fn names_an_id(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Members<'a> {
@@ -125,15 +126,16 @@ pub(crate) fn names_an_id(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Members<'_>>(bytes).is_ok_and(|it| it.id.is_some())
 }
 
-/// An id of the other side is repeated in our answer, which waits in memory
-/// until the other side reads it: it is a short string or number.
+/// Whether an id of the other side may be repeated in the answer. The answer waits in memory until
+/// the other side reads it, so the id must be a short string or number.
 fn can_be_sent_back(id: &RawValue) -> bool {
     const ID_BYTES_MAX: usize = 256;
     let text = id.get();
     text.len() <= ID_BYTES_MAX && text.starts_with(|first| matches!(first, '"' | '-' | '0'..='9'))
 }
 
-/// Our ids are whole numbers; some servers send them back as strings.
+/// Parses the id of a request that airlock sent. Such ids are whole numbers; some servers return
+/// them as strings.
 fn own_id(text: &str) -> Option<u64> {
     let text = text.trim();
     text.strip_prefix('"')
@@ -147,10 +149,10 @@ fn answer(result: Option<&RawValue>, error: Option<&RawValue>) -> Answer {
     match (result, error) {
         (_, Some(error)) => match read_error(error) {
             Some(error) => Answer::Error(error),
-            None => Answer::Unreadable("its error is not a JSON-RPC error".to_owned()),
+            None => Answer::Unreadable("`error` is not a JSON-RPC error".to_owned()),
         },
         (Some(result), None) => Answer::Result(result.to_owned()),
-        (None, None) => Answer::Unreadable("it has neither a result nor an error".to_owned()),
+        (None, None) => Answer::Unreadable("`result` and `error` are missing".to_owned()),
     }
 }
 
@@ -171,15 +173,15 @@ fn read_error(error: &RawValue) -> Option<RpcError> {
     })
 }
 
-/// The JSON-RPC error in a body that answers no particular request (`id` null or absent).
+/// Parses the JSON-RPC error in a body that names no request (`id` null or absent).
 pub(crate) fn parse_bare_error(bytes: &[u8]) -> Option<RpcError> {
     let envelope = envelope(bytes)?;
     let to_nobody = envelope.id.is_none() && envelope.method.is_none();
     envelope.error.filter(|_| to_nobody).and_then(read_error)
 }
 
-/// Whether a message that begins like this is no answer: not JSON of ours, or a
-/// request or notification.
+/// Whether a message with this beginning is not an answer: it is not JSON-RPC, or it is a request
+/// or notification.
 pub(crate) fn is_no_answer(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     let head = head.trim_start();
@@ -194,8 +196,8 @@ pub(crate) fn is_no_answer(head: &[u8]) -> bool {
             .is_some_and(|before| before.contains("\"method\":"))
 }
 
-/// Which request of ours a message answers that is too long, or too broken, to
-/// be read: the id stands before the payload or behind it.
+/// Returns the id of the request that an overlong or invalid message answers. The id is before or
+/// after the payload.
 pub(crate) fn answered_id(head: &[u8], tail: &[u8]) -> Option<u64> {
     const KEY: &str = "\"id\":";
     let head = String::from_utf8_lossy(head);
@@ -209,7 +211,7 @@ pub(crate) fn answered_id(head: &[u8], tail: &[u8]) -> Option<u64> {
     }
     let tail = String::from_utf8_lossy(tail);
     let (_, after) = tail.rsplit_once(KEY)?;
-    // Behind the payload only the envelope's own members can follow.
+    // After the payload, only members of the envelope can follow.
     let rest = after.trim_end();
     let plain =
         rest.ends_with('}') && !rest.contains(['{', '[', ']']) && rest.matches('}').count() == 1;
@@ -221,7 +223,7 @@ fn leading_id(text: &str) -> Option<u64> {
     own_id(text.get(..end)?)
 }
 
-/// A request. `params` is JSON text of an object and is sent as it is.
+/// Formats a request. `params` is the JSON text of an object and is sent unchanged.
 pub(crate) fn request(id: u64, method: &str, params: &str) -> Vec<u8> {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":{},"params":{params}}}"#,
@@ -263,17 +265,21 @@ pub(crate) fn error_with(
     .into_bytes()
 }
 
-/// JSON text of a string.
+/// Returns the JSON text of a string.
 pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// What we say to a server that asks something of us: we offer nothing.
+/// Returns the answer to a server's request other than an inquiry: only `ping` is supported.
 pub(crate) fn answer_request(id: &RawValue, method: &str) -> Vec<u8> {
     if method == "ping" {
         result(id, "{}")
     } else {
-        error(id, METHOD_NOT_FOUND, "this client offers no such method")
+        error(
+            id,
+            METHOD_NOT_FOUND,
+            "this client does not support the method",
+        )
     }
 }
 
@@ -283,26 +289,26 @@ mod tests {
 
     fn kind(text: &str) -> String {
         match parse(text.as_bytes()) {
-            Incoming::Answer {
+            IncomingMessage::Answer {
                 id,
                 answer: Answer::Result(raw),
             } => format!("result {id} {}", raw.get()),
-            Incoming::Answer {
+            IncomingMessage::Answer {
                 id,
                 answer: Answer::Error(error),
             } => format!("error {id} {} {}", error.code, error.message),
-            Incoming::Answer {
+            IncomingMessage::Answer {
                 id,
                 answer: Answer::Unreadable(_),
             } => format!("unreadable {id}"),
-            Incoming::Request { id, method, .. } => format!("request {} {method}", id.get()),
-            Incoming::Notification { method, .. } => format!("notification {method}"),
-            Incoming::Stray => "stray".to_owned(),
+            IncomingMessage::Request { id, method, .. } => format!("request {} {method}", id.get()),
+            IncomingMessage::Notification { method, .. } => format!("notification {method}"),
+            IncomingMessage::Stray => "stray".to_owned(),
         }
     }
 
     #[test]
-    fn a_message_is_told_apart_by_its_members() {
+    fn message_kind_follows_from_members() {
         for (text, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":{"n":18446744073709551616}}"#,
@@ -345,10 +351,10 @@ mod tests {
     }
 
     #[test]
-    fn invalid_utf_8_and_endless_nesting_are_stray_or_left_undecoded() {
+    fn invalid_utf8_and_deep_nesting_are_stray_or_raw() {
         assert!(matches!(
             parse(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xff\"}"),
-            Incoming::Stray
+            IncomingMessage::Stray
         ));
         let deep = format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
@@ -357,24 +363,24 @@ mod tests {
         );
         assert!(matches!(
             parse(deep.as_bytes()),
-            Incoming::Answer { id: 1, .. }
+            IncomingMessage::Answer { id: 1, .. }
         ));
     }
 
     #[test]
-    fn a_request_whose_id_is_too_long_to_be_sent_back_is_stray() {
+    fn request_with_overlong_id_is_stray() {
         for (length, expected) in [(254, true), (255, false), (1_000_000, false)] {
             let text = format!(
                 r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
                 "x".repeat(length)
             );
-            let asks = matches!(parse(text.as_bytes()), Incoming::Request { .. });
+            let asks = matches!(parse(text.as_bytes()), IncomingMessage::Request { .. });
             assert_eq!(asks, expected, "{length}");
         }
     }
 
     #[test]
-    fn an_error_to_nobody_is_json_rpc_and_has_no_id() {
+    fn error_without_id_is_valid_json_rpc() {
         for (text, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1}}"#,
@@ -401,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_cut_message_is_found_before_or_behind_its_payload() {
+    fn id_of_truncated_message_is_found_around_payload() {
         for (head, tail, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":12,"result":{"content":[{"id":99"#,
@@ -430,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_no_answer_when_it_has_a_method_or_is_no_object() {
+    fn truncated_message_with_method_or_non_object_is_no_answer() {
         for (head, expected) in [
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"result":"#,
@@ -452,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_carries_its_params_byte_for_byte() {
+    fn request_params_are_sent_byte_for_byte() {
         let sent = request(3, "tools/call", r#"{"arguments":{"n":1e21}}"#);
         assert_eq!(
             sent,
@@ -461,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_pings_is_answered_and_one_that_wants_more_is_told_no() {
+    fn ping_is_answered_and_other_requests_are_refused() {
         let id = RawValue::from_string("\"q\"".to_owned()).unwrap();
         assert_eq!(
             answer_request(&id, "ping"),

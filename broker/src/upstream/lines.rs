@@ -1,24 +1,25 @@
-//! Reading lines that may be endless.
+//! Reads lines of limited length from a stream.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 
 const READ_BYTES: usize = 64 * 1024;
-/// Kept of both ends of a line that is too long: enough to find an id in.
+/// Number of bytes kept from the beginning and the end of a line that is too long: enough to find
+/// an id.
 const END_BYTES: usize = 512;
-/// A line that is too long is skipped up to this many times the maximum.
+/// A line that is too long is skipped if its length is within this multiple of the maximum.
 const SKIP_FACTOR: usize = 4;
-/// A buffer that grew beyond this is given back after its line.
+/// A larger buffer is shrunk after its line.
 const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// Without its line end.
+    /// A line without its line ending.
     Whole(&'a [u8]),
-    /// Longer than allowed and skipped; reading goes on behind it.
+    /// A line that was too long and was skipped; the next line follows.
     TooLong { head: &'a [u8], tail: &'a [u8] },
-    /// So long that it was not even skipped to its end.
+    /// A line whose end was not found within the limit for skipping.
     Endless { head: &'a [u8] },
 }
 
@@ -40,7 +41,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line, or `None` at the end. A last line without an end counts.
+    /// Returns the next line, or `None` at the end. A last line without a line ending counts.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         self.line.shrink_to(BUFFER_BYTES_KEPT);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_one_by_one_and_the_last_needs_no_end() {
+    async fn lines_are_split_and_last_needs_no_newline() {
         assert_eq!(read(b"a\n\nb\r\nc", 8).await, ["a", "", "b\r", "c"]);
         assert_eq!(
             read(b"12345678\n123456789\nx\n", 8).await,
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_is_too_long_is_skipped_and_its_end_is_kept() {
+    async fn overlong_line_is_skipped_and_its_tail_kept() {
         let input = format!("{}END\nnext\n", "x".repeat(30));
         assert_eq!(read(input.as_bytes(), 20).await.last().unwrap(), "next");
         let long = read(input.as_bytes(), 20).await.remove(0);
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_is_given_up() {
+    async fn endless_line_is_abandoned() {
         let input = vec![b'x'; 10_000_000];
         assert_eq!(read(&input, 1_000).await, ["<endless>"]);
     }

@@ -1,102 +1,10 @@
-//! One way to put a request to a server and get its answer, whatever carries it.
-
-use std::time::Duration;
-
-use airlock_core::outcome::LostCause;
+//! The transport of one connection: sends a request to a server and returns its answer.
 
 use super::http::HttpLink;
-use super::inquiry::Whose;
 use super::jsonrpc::Answer;
+use super::outgoing::{LinkError, OutgoingRequest};
 use super::stdio::StdioLink;
-use super::wall::Wall;
-
-/// A request of ours before it has an id.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outgoing {
-    pub(crate) method: &'static str,
-    /// JSON text of an object, sent as it is.
-    pub(crate) params: String,
-    /// What the `Mcp-Name` header repeats: the tool's name.
-    pub(crate) name: Option<String>,
-    /// Headers of this request alone, over HTTP.
-    pub(crate) headers: Vec<(String, String)>,
-    /// Tell the server when nobody waits any more. Not for the handshake.
-    pub(crate) cancellable: bool,
-    /// Who is asked what the server asks in the middle of it.
-    pub(crate) whose: Whose,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LinkError {
-    /// Provably nothing arrived.
-    NotSent { why: String },
-    /// The HTTP session is no more; the request was not accepted.
-    SessionGone,
-    /// The HTTP server answered with this status and without a JSON-RPC message.
-    Status { status: u16, why: String },
-    /// It left, and nobody can tell what became of it.
-    Lost { why: String, cause: LostCause },
-    /// The server wants an address to be opened first and has done nothing; whoever was asked to
-    /// open it has declined, or has not answered.
-    Unopened { was_declined: bool },
-}
-
-impl LinkError {
-    pub(crate) fn why(&self) -> String {
-        match self {
-            Self::NotSent { why } | Self::Status { why, .. } | Self::Lost { why, .. } => {
-                why.clone()
-            }
-            Self::SessionGone => "the HTTP session is gone".to_owned(),
-            Self::Unopened { was_declined } => {
-                let what = "the server wants an address to be opened first";
-                match was_declined {
-                    true => format!("{what}, which was declined; it has done nothing"),
-                    false => format!("{what}, which was not done; the call has done nothing"),
-                }
-            }
-        }
-    }
-
-    /// It says nothing of the request, and much of the way to the server.
-    pub(crate) fn is_of_the_way(&self) -> bool {
-        match self {
-            Self::NotSent { .. } | Self::SessionGone => true,
-            Self::Status { status, .. } => *status >= 500,
-            Self::Lost { cause, .. } => *cause == LostCause::Disconnected,
-            Self::Unopened { .. } => false,
-        }
-    }
-
-    pub(crate) fn timed_out(within: Duration) -> Self {
-        Self::Lost {
-            why: format!("no answer within {} ms", within.as_millis()),
-            cause: LostCause::TimedOut,
-        }
-    }
-
-    pub(crate) fn disconnected(why: impl Into<String>) -> Self {
-        Self::Lost {
-            why: why.into(),
-            cause: LostCause::Disconnected,
-        }
-    }
-
-    pub(crate) fn too_large(bytes_max: usize) -> Self {
-        Self::Lost {
-            why: format!("the answer is larger than {bytes_max} bytes"),
-            cause: LostCause::TooLarge,
-        }
-    }
-
-    pub(crate) fn unreadable(why: impl Into<String>) -> Self {
-        Self::Lost {
-            why: why.into(),
-            cause: LostCause::Unreadable,
-        }
-    }
-}
+use crate::deadline::Deadline;
 
 #[derive(Debug)]
 pub(crate) enum Link {
@@ -105,15 +13,16 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Dropping the future tells the server that nobody waits any more, when the request has left.
+    /// Sends a request and waits for the answer. If the future is dropped after the request was
+    /// sent, airlock cancels the request at the server.
     pub(crate) async fn request(
         &self,
-        outgoing: &Outgoing,
-        wall: &Wall,
+        outgoing: &OutgoingRequest,
+        deadline: &Deadline,
     ) -> Result<Answer, LinkError> {
         match self {
-            Self::Stdio(link) => link.request(outgoing, wall).await,
-            Self::Http(link) => link.request(outgoing, wall).await,
+            Self::Stdio(link) => link.request(outgoing, deadline).await,
+            Self::Http(link) => link.request(outgoing, deadline).await,
         }
     }
 
@@ -124,7 +33,7 @@ impl Link {
         }
     }
 
-    /// Nothing can be sent over it any more.
+    /// Whether the link is closed, so that nothing can be sent.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Stdio(link) => link.is_closed(),

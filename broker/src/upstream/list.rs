@@ -1,5 +1,5 @@
-//! Reading a server's list of tools: page by page, tool by tool. One bad tool
-//! is reported and left out; the others stay.
+//! Reads a server's list of tools, page by page and tool by tool. An invalid tool is reported and
+//! skipped; the others are kept.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -11,24 +11,25 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::headers::{Mirrored, mirrored};
+use super::headers::{MirroredHeader, mirrored};
 use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
-use super::link::{Link, LinkError};
+use super::link::Link;
+use super::outgoing::LinkError;
 use super::raw::read_object;
 
-/// Something that was left out of a list, and why.
+/// A part of a list that was skipped, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListProblem {
-    #[error("the tool `{tool}` is left out: {why}")]
+    #[error("the tool `{tool}` was skipped: {why}")]
     Tool { tool: String, why: String },
-    #[error("tool number {at} of the list is left out: {why}")]
+    #[error("tool number {at} of the list was skipped: {why}")]
     Nameless { at: usize, why: String },
-    #[error("the list is cut off after {tools} tools: {why}")]
+    #[error("the list was cut off after {tools} tools: {why}")]
     Cut { tools: usize, why: String },
 }
 
 impl ListProblem {
-    /// The same with `shown` in place of every text that may be the server's.
+    /// Applies `shown` to every text that may come from the server.
     pub(super) fn map_texts(self, shown: impl Fn(&str) -> String) -> Self {
         match self {
             Self::Tool { tool, why } => Self::Tool {
@@ -47,9 +48,9 @@ impl ListProblem {
     }
 }
 
-/// Why there is no list at all.
+/// The reason why there is no list.
 #[derive(Debug)]
-pub(crate) enum NoList {
+pub(crate) enum ListError {
     Link(LinkError),
     Said(String),
 }
@@ -58,16 +59,16 @@ pub(crate) enum NoList {
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
     pub(crate) problems: Vec<ListProblem>,
-    /// The arguments that go into headers too, by tool.
-    pub(crate) mirrored: HashMap<String, Vec<Mirrored>>,
-    /// How long the server says that the list holds: the shortest time of any page.
+    /// The arguments that are repeated in headers, by tool.
+    pub(crate) mirrored: HashMap<String, Vec<MirroredHeader>>,
+    /// The lifetime that the server states for the list: the shortest lifetime of any page.
     pub(crate) holds_for: Option<Duration>,
     names: HashSet<String>,
     seen: usize,
     bytes: usize,
 }
 
-/// One description. How large a list may be in all is among the [`Caps`](super::Caps).
+/// Bounds of one description. The [`MessageLimits`](super::MessageLimits) bound the whole list.
 const TOOL_BOUNDS: Bounds = Bounds {
     depth_max: 120,
     nodes_max: 1_000_000,
@@ -75,19 +76,19 @@ const TOOL_BOUNDS: Bounds = Bounds {
 };
 
 #[derive(Deserialize)]
-struct Page<'a> {
+struct ListPage<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(default, rename = "nextCursor")]
     next_cursor: Option<String>,
-    /// Anything but a number of milliseconds says nothing.
+    /// Ignored unless it is a number of milliseconds.
     #[serde(default, rename = "ttlMs")]
     ttl_ms: Option<Value>,
 }
 
-/// All pages that come `within` the time.
-pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Listing, NoList> {
-    let caps = connection.caps;
+/// Reads all pages that arrive `within` the time.
+pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Listing, ListError> {
+    let message_limits = connection.message_limits;
     let deadline = Instant::now() + within;
     let mut listing = Listing::default();
     let mut cursors = HashSet::new();
@@ -100,63 +101,65 @@ pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Li
             Err(error) if cursor.is_none() => return Err(error),
             Err(error) => return Ok(listing.cut(format!("the next page failed: {}", error.why()))),
         };
-        let page: Page<'_> = match read_object(page.get()) {
+        let page: ListPage<'_> = match read_object(page.get()) {
             Ok(page) => page,
-            Err(error) if cursor.is_none() => return Err(NoList::Said(error.to_string())),
-            Err(error) => return Ok(listing.cut(format!("the next page cannot be read: {error}"))),
+            Err(error) if cursor.is_none() => return Err(ListError::Said(error.to_string())),
+            Err(error) => return Ok(listing.cut(format!("the next page is invalid: {error}"))),
         };
         let ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         listing.hold(ttl_ms.map(Duration::from_millis));
         for tool in page.tools {
-            if listing.tools.len() >= caps.tools_max {
-                return Ok(listing.cut(format!("more than {} tools", caps.tools_max)));
+            if listing.tools.len() >= message_limits.tools_max {
+                return Ok(listing.cut(format!("more than {} tools", message_limits.tools_max)));
             }
             listing.bytes = listing.bytes.saturating_add(tool.get().len());
-            if listing.bytes > caps.list_bytes_max {
-                return Ok(listing.cut(format!("more than {} bytes", caps.list_bytes_max)));
+            if listing.bytes > message_limits.list_bytes_max {
+                return Ok(
+                    listing.cut(format!("more than {} bytes", message_limits.list_bytes_max))
+                );
             }
             listing.take(tool.get(), matches!(connection.link, Link::Http(_)));
         }
-        // An empty cursor is what some servers say at the end.
+        // Some servers send an empty cursor on the last page.
         let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else {
             return Ok(listing);
         };
         if !cursors.insert(next.clone()) {
             return Ok(listing.cut("the server repeats a cursor".to_owned()));
         }
-        if cursors.len() >= caps.list_pages_max {
-            return Ok(listing.cut(format!("more than {} pages", caps.list_pages_max)));
+        if cursors.len() >= message_limits.list_pages_max {
+            return Ok(listing.cut(format!("more than {} pages", message_limits.list_pages_max)));
         }
         cursor = Some(next);
     }
 }
 
-/// `None`: the server has no tools to offer and does not know the method.
+/// Reads one page. Returns `None` if the server has no tools and does not know the method.
 async fn page(
     connection: &Connection,
     cursor: Option<&str>,
     within: Duration,
-) -> Result<Option<Box<RawValue>>, NoList> {
-    let bytes_max = connection.caps.list_page_bytes_max;
+) -> Result<Option<Box<RawValue>>, ListError> {
+    let bytes_max = connection.message_limits.list_page_bytes_max;
     match connection
         .list_page(cursor, within)
         .await
-        .map_err(NoList::Link)?
+        .map_err(ListError::Link)?
     {
         Answer::Result(result) if result.get().len() > bytes_max => {
-            Err(NoList::Link(LinkError::too_large(bytes_max)))
+            Err(ListError::Link(LinkError::too_large(bytes_max)))
         }
         Answer::Result(result) => Ok(Some(result)),
         Answer::Error(error) if error.code == METHOD_NOT_FOUND => Ok(None),
-        Answer::Error(error) => Err(NoList::Said(format!(
-            "the server answers with the error {}: {}",
+        Answer::Error(error) => Err(ListError::Said(format!(
+            "the server answered with error {}: {}",
             error.code, error.message
         ))),
-        Answer::Unreadable(why) => Err(NoList::Said(why)),
+        Answer::Unreadable(why) => Err(ListError::Said(why)),
     }
 }
 
-impl NoList {
+impl ListError {
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Link(error) => error.why(),
@@ -188,7 +191,8 @@ impl Listing {
             .and_then(Value::as_str)
             .map(ToOwned::to_owned)
         else {
-            return self.leave_out_nameless(at, "it has no name".to_owned());
+            let why = "`name` is missing or not a string".to_owned();
+            return self.leave_out_nameless(at, why);
         };
         match self.marks(&name, &tool, over_http) {
             Ok(marks) => {
@@ -197,22 +201,27 @@ impl Listing {
                 self.tools.push(tool);
             }
             Err(why) => self.report(ListProblem::Tool {
-                tool: shown(&name),
+                tool: display_name(&name),
                 why,
             }),
         }
     }
 
-    fn marks(&self, name: &str, tool: &Value, over_http: bool) -> Result<Vec<Mirrored>, String> {
+    fn marks(
+        &self,
+        name: &str,
+        tool: &Value,
+        over_http: bool,
+    ) -> Result<Vec<MirroredHeader>, String> {
         const NAME_BYTES_MAX: usize = 256;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return Err(format!(
-                "its name has {} bytes, and 1 to {NAME_BYTES_MAX} are allowed",
+                "the name has {} bytes; expected 1 to {NAME_BYTES_MAX}",
                 name.len()
             ));
         }
         if name.chars().any(char::is_control) {
-            return Err("its name has control characters".to_owned());
+            return Err("the name contains control characters".to_owned());
         }
         if self.names.contains(name) {
             return Err("an earlier tool of the list has the same name".to_owned());
@@ -227,7 +236,8 @@ impl Listing {
         self.report(ListProblem::Nameless { at, why });
     }
 
-    /// A list may be bad from end to end; its reader is spared the repetition.
+    /// Reports a problem. The number of problems is limited, because every tool of a list may be
+    /// invalid.
     fn report(&mut self, problem: ListProblem) {
         const PROBLEMS_MAX: usize = 100;
         if self.problems.len() < PROBLEMS_MAX {
@@ -236,7 +246,7 @@ impl Listing {
     }
 }
 
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     const CHARS: usize = 80;
     name.chars()
         .take(CHARS)

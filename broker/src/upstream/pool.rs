@@ -1,77 +1,73 @@
-//! All servers of a broker: connected side by side, each failing for itself.
+//! All servers of a broker. Servers connect concurrently, and a failure affects only one server.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use airlock_core::id::ServerName;
-use airlock_core::outcome::Reply;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
-use tokio::sync::{Notify, OwnedSemaphorePermit, broadcast};
+use tokio::sync::{Notify, broadcast};
 
-use super::caps::Caps;
-use super::child::{self, Alive, Program};
+use super::child::{self, ChildCommand, LiveProcesses};
 use super::connection::Connection;
-use super::diagnostics::{Diagnostics, Report};
+use super::diagnostics::{Diagnostics, DiagnosticsReport};
 use super::era::{Era, EraMemory};
 use super::error::ConnectError;
-use super::fetch::{Fetch, Fetched, Unfetched};
-use super::handshake::Dial;
+use super::handshake::Connect;
 use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
-use super::news::{News, Newsroom};
+use super::message_limits::MessageLimits;
+use super::notifications::{NotificationHub, ServerNotification};
 use super::secret::Secret;
-use super::server::{Against, Asked, Sent, Server};
+use super::server::UpstreamServer;
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
-use super::wall::Wall;
-use super::watching::Watched;
-use crate::carrier::Declared;
-use crate::config::Secrets;
+use crate::client_bridge::DeclaredCapabilities;
+use crate::secrets::Secrets;
 
-/// What all servers have in common.
+/// Settings that all servers share.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
-    /// The environment of every child: `PATH` and `HOME`, as a rule. Nothing else is passed on.
+pub struct UpstreamSettings {
+    /// The environment of every child, usually `PATH` and `HOME`. Nothing else is inherited.
     pub base_env: Vec<(String, String)>,
-    pub caps: Caps,
+    pub message_limits: MessageLimits,
     pub eras: EraMemory,
-    /// What servers of the older era are told once that can be asked of whoever calls them.
-    /// Nobody is connected to before that is known.
-    pub abilities: Declared,
+    /// The client capabilities declared to servers of the older era. No server is connected before
+    /// they are known.
+    pub abilities: DeclaredCapabilities,
 }
 
-/// What became of reading one server's list.
+/// The result of reading one server's list.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ServerListing {
     pub server: ServerName,
-    /// The descriptions as the server sent them, those left out excepted.
+    /// The descriptions as the server sent them, without the skipped tools.
     pub tools: Vec<Value>,
     pub problems: Vec<ListProblem>,
-    /// Why there is no tool at all.
+    /// The reason why there are no tools.
     pub failure: Option<ConnectError>,
     pub era: Option<Era>,
-    /// The revision agreed on.
+    /// The protocol version of the connection.
     pub version: Option<String>,
-    /// What the server says of itself: `name`, `title`, `version`.
+    /// The server's data about itself: `name`, `title`, `version`.
     pub server_info: Option<Map<String, Value>>,
     pub instructions: Option<String>,
-    /// Which reading of the server's list this is.
+    /// The number of this read of the server's list.
     pub(crate) reading: u64,
 }
 
-/// The servers. Dropping it ends the children in the background; [`Upstream::close`] waits for it.
+/// All servers. Dropping this value ends the children in the background; [`Upstream::close`] waits
+/// until they have ended.
 #[derive(Default)]
 pub struct Upstream {
-    servers: BTreeMap<ServerName, Arc<Server>>,
-    /// Rung when some server's list is no longer the one that was read.
-    bell: Arc<Notify>,
-    /// Where they tell of what they have besides tools.
-    news: Newsroom,
+    servers: BTreeMap<ServerName, Arc<UpstreamServer>>,
+    /// Notified when the list of any server is outdated.
+    wake: Arc<Notify>,
+    /// Publishes the servers' notifications other than those about tools.
+    news: NotificationHub,
 }
 
 impl fmt::Debug for Upstream {
@@ -81,175 +77,87 @@ impl fmt::Debug for Upstream {
 }
 
 impl Upstream {
-    /// Connects to nothing yet.
+    /// Creates the servers without connecting to them.
     #[must_use]
-    pub fn new(specs: Vec<ServerSpec>, surroundings: &Surroundings) -> Self {
-        let (bell, news) = (Arc::<Notify>::default(), Newsroom::default());
-        let configured = |spec| Arc::new(configured(spec, surroundings, (&bell, &news)));
+    pub fn new(specs: Vec<ServerSpec>, surroundings: &UpstreamSettings) -> Self {
+        let (wake, news) = (Arc::<Notify>::default(), NotificationHub::default());
+        let configured = |spec| Arc::new(configured(spec, surroundings, &wake, &news));
         let servers = specs.into_iter().map(configured).collect();
-        Self::of(servers, bell, news)
+        Self::from_servers(servers, wake, news)
     }
 
-    /// Connects to all servers at once and reads their tools. Runs on a tokio runtime,
-    /// which from then on carries the connections.
+    /// Connects to all servers at once and reads their tools. Runs on a tokio runtime, which then
+    /// drives the connections.
     pub async fn connect_all(
         specs: Vec<ServerSpec>,
-        surroundings: &Surroundings,
-    ) -> (Self, Vec<Listed>) {
+        surroundings: &UpstreamSettings,
+    ) -> (Self, Vec<ServerListing>) {
         let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
         let upstream = Self::new(specs, surroundings);
         let listed = join_all(names.iter().map(|name| upstream.list(name))).await;
         (upstream, listed.into_iter().flatten().collect())
     }
 
-    #[cfg(test)]
-    pub(super) fn server(&self, name: &ServerName) -> Arc<Server> {
-        self.servers.get(name).unwrap().clone()
+    pub(crate) fn server(&self, name: &ServerName) -> Option<Arc<UpstreamServer>> {
+        self.servers.get(name).cloned()
     }
 
     #[cfg(test)]
-    pub(crate) fn of_fakes(servers: Vec<Arc<Server>>) -> Self {
-        Self::of(servers, Arc::default(), Newsroom::default())
+    pub(crate) fn of_fakes(servers: Vec<Arc<UpstreamServer>>) -> Self {
+        Self::from_servers(servers, Arc::default(), NotificationHub::default())
     }
 
     #[cfg(test)]
-    pub(super) async fn connect_servers(servers: Vec<Arc<Server>>) -> (Self, Vec<Listed>) {
+    pub(super) async fn connect_servers(
+        servers: Vec<Arc<UpstreamServer>>,
+    ) -> (Self, Vec<ServerListing>) {
         let listed = join_all(servers.iter().map(listed)).await;
         (Self::of_fakes(servers), listed)
     }
 
-    fn of(servers: Vec<Arc<Server>>, bell: Arc<Notify>, news: Newsroom) -> Self {
-        let named = |server: Arc<Server>| (server.spec().name.clone(), server);
+    fn from_servers(
+        servers: Vec<Arc<UpstreamServer>>,
+        wake: Arc<Notify>,
+        news: NotificationHub,
+    ) -> Self {
+        let named = |server: Arc<UpstreamServer>| (server.spec().name.clone(), server);
         Self {
             servers: servers.into_iter().map(named).collect(),
-            bell,
+            wake,
             news,
         }
     }
 
-    /// Connects to one server, unless it is connected, and reads its tools.
-    pub fn list(&self, server: &ServerName) -> impl Future<Output = Option<Listed>> + Send + use<> {
+    /// Connects to one server if necessary, and reads its tools.
+    pub fn list(
+        &self,
+        server: &ServerName,
+    ) -> impl Future<Output = Option<ServerListing>> + Send + use<> {
         let server = self.servers.get(server).cloned();
         async move { Some(listed(&server?).await) }
     }
 
-    /// Rung when some server's list is no longer the one that was read.
-    pub(crate) fn bell(&self) -> Arc<Notify> {
-        Arc::clone(&self.bell)
+    /// Returns a handle that is notified when the list of any server is outdated.
+    pub(crate) fn wake(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
     }
 
-    /// What servers tell of besides their tools, from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<(ServerName, News)> {
+    /// Subscribes to the servers' notifications other than those about tools.
+    pub(crate) fn news(&self) -> broadcast::Receiver<(ServerName, ServerNotification)> {
         self.news.read()
     }
 
-    /// A server is to say when its prompts or resources are others.
-    pub(crate) fn want_lists(&self, server: &ServerName) {
-        if let Some(server) = self.servers.get(server) {
-            server.watching.want_lists();
-        }
-    }
-
-    /// Servers that said so, or that were connected to anew since.
+    /// Returns the servers whose list is outdated: since the list was read, they reported a change
+    /// or were reconnected.
     pub(crate) fn outdated(&self) -> Vec<ServerName> {
-        let outdated = |server: &&Arc<Server>| server.diagnostics().is_list_outdated();
+        let outdated = |server: &&Arc<UpstreamServer>| server.is_outdated();
         let servers = self.servers.values().filter(outdated);
         servers.map(|server| server.spec().name.clone()).collect()
     }
 
-    pub(crate) fn is_outdated(&self, server: &ServerName) -> bool {
-        let server = self.servers.get(server);
-        server.is_some_and(|it| it.diagnostics().is_list_outdated())
-    }
-
-    /// How long nobody has called a server; nothing while somebody does.
-    pub(crate) fn idle_for(&self, server: &ServerName) -> Option<Duration> {
-        self.servers.get(server)?.idle_for()
-    }
-
-    /// Keeps all calls of a server waiting as long as it is held; nothing while somebody calls it.
-    pub(crate) fn still(&self, server: &ServerName) -> Option<OwnedSemaphorePermit> {
-        self.servers.get(server)?.still()
-    }
-
-    /// How often reading a server's list was begun.
-    pub(crate) fn readings(&self, server: &ServerName) -> u64 {
-        self.servers.get(server).map_or(0, |it| it.readings())
-    }
-
-    /// Whether a call may go out now that was held against this reading of the list.
-    pub(crate) fn is_current(&self, server: &ServerName, against: Against) -> bool {
-        let server = self.servers.get(server);
-        server.is_some_and(|it| it.is_current(against))
-    }
-
-    /// Ends the connection to a server, and its process, until somebody needs it again.
-    pub(crate) fn disconnect(
-        &self,
-        server: &ServerName,
-    ) -> impl Future<Output = ()> + Send + use<> {
-        let server = self.servers.get(server).cloned();
-        async move {
-            if let Some(server) = server {
-                server.disconnect().await;
-            }
-        }
-    }
-
-    /// A call with the canonical bytes of its arguments, which are sent as they are. It was held
-    /// against a reading of the list, and leaves over the connection of that reading or not at
-    /// all. Dropping the future tells the server that nobody waits any more. It must be polled
-    /// where the runtime of [`Upstream::connect_all`] is entered.
-    pub(crate) fn call_against(
-        &self,
-        server: &ServerName,
-        asked: Arc<Asked>,
-        against: Against,
-    ) -> impl Future<Output = Sent> + Send + use<> {
-        let called = self.servers.get(server).cloned();
-        async move {
-            match called {
-                Some(server) => server.call(&asked, against).await,
-                None => Sent::Answered(Reply::NotSent {
-                    why: "no such server is configured".to_owned(),
-                }),
-            }
-        }
-    }
-
-    pub(crate) fn fetch(
-        &self,
-        server: &ServerName,
-        fetch: Arc<Fetch>,
-        wall: Wall,
-    ) -> impl Future<Output = Result<Fetched, Unfetched>> + Send + use<> {
-        let asked = self.servers.get(server).cloned();
-        async move {
-            match asked {
-                Some(server) => server.fetch(&fetch, &wall).await,
-                None => Err(Unfetched::Failed("no such server is configured".to_owned())),
-            }
-        }
-    }
-
-    pub(crate) fn watch(
-        &self,
-        server: &ServerName,
-        uri: String,
-        wall: Wall,
-    ) -> impl Future<Output = Result<Watched, Unfetched>> + Send + use<> {
-        let asked = self.servers.get(server).cloned();
-        async move {
-            match asked {
-                Some(server) => server.watch(&uri, &wall).await,
-                None => Err(Unfetched::Failed("no such server is configured".to_owned())),
-            }
-        }
-    }
-
-    /// What a server said beside its answers, its credentials masked.
+    /// Returns the diagnostics of a server, with credentials masked.
     #[must_use]
-    pub fn diagnostics(&self, server: &ServerName) -> Option<Report> {
+    pub fn diagnostics(&self, server: &ServerName) -> Option<DiagnosticsReport> {
         Some(self.servers.get(server)?.diagnostics().report())
     }
 
@@ -269,37 +177,38 @@ impl Drop for Upstream {
 
 fn configured(
     spec: ServerSpec,
-    surroundings: &Surroundings,
-    (bell, news): (&Arc<Notify>, &Newsroom),
-) -> Server {
+    surroundings: &UpstreamSettings,
+    wake: &Arc<Notify>,
+    news: &NotificationHub,
+) -> UpstreamServer {
     let secrets = Secrets::new(spec.secrets().iter().map(Secret::expose));
-    let diagnostics = Diagnostics::new(secrets).ringing(bell.clone());
+    let diagnostics = Diagnostics::new(secrets).ringing(wake.clone());
     let diagnostics = Arc::new(diagnostics.telling(news.of(&spec.name)));
-    let alive = Alive::default();
-    let dial = dial(
+    let alive = LiveProcesses::default();
+    let connect = connector(
         spec.clone(),
         surroundings.clone(),
         diagnostics.clone(),
         alive.clone(),
     );
-    Server::new(
+    UpstreamServer::new(
         spec,
-        surroundings.caps,
+        surroundings.message_limits,
         surroundings.eras.clone(),
-        dial,
+        connect,
         diagnostics,
         alive,
         surroundings.abilities.clone(),
     )
 }
 
-fn dial(
+fn connector(
     spec: ServerSpec,
-    surroundings: Surroundings,
+    surroundings: UpstreamSettings,
     diagnostics: Arc<Diagnostics>,
-    alive: Alive,
-) -> Box<Dial> {
-    let message_bytes_max = surroundings.caps.message_bytes_max();
+    alive: LiveProcesses,
+) -> Box<Connect> {
+    let message_bytes_max = surroundings.message_limits.message_bytes_max();
     let timeouts = spec.timeouts;
     Box::new(move || match &spec.transport {
         Transport::Stdio {
@@ -309,7 +218,7 @@ fn dial(
             cwd,
         } => {
             let base_env = &surroundings.base_env;
-            let program = Program {
+            let program = ChildCommand {
                 command,
                 args,
                 base_env,
@@ -337,14 +246,14 @@ fn dial(
     })
 }
 
-async fn listed(server: &Arc<Server>) -> Listed {
+async fn listed(server: &Arc<UpstreamServer>) -> ServerListing {
     let name = server.spec().name.clone();
     match server.list().await {
-        Ok((connection, reading, listing)) => Listed {
+        Ok((connection, reading, listing)) => ServerListing {
             reading,
             ..present(name, &connection, listing)
         },
-        Err(failure) => Listed {
+        Err(failure) => ServerListing {
             server: name,
             tools: Vec::new(),
             problems: Vec::new(),
@@ -358,17 +267,17 @@ async fn listed(server: &Arc<Server>) -> Listed {
     }
 }
 
-fn present(server: ServerName, connection: &Connection, listing: Listing) -> Listed {
-    let agreed = &connection.agreed;
-    Listed {
+fn present(server: ServerName, connection: &Connection, listing: Listing) -> ServerListing {
+    let negotiated = &connection.negotiated;
+    ServerListing {
         server,
         tools: listing.tools,
         problems: listing.problems,
         failure: None,
-        era: Some(agreed.era),
-        version: Some(agreed.version.clone()),
-        server_info: agreed.server_info.clone(),
-        instructions: agreed.instructions.clone(),
+        era: Some(negotiated.era),
+        version: Some(negotiated.version.clone()),
+        server_info: negotiated.server_info.clone(),
+        instructions: negotiated.instructions.clone(),
         reading: 0,
     }
 }

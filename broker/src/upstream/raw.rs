@@ -1,20 +1,21 @@
-//! JSON text without decoding it: its members as they are, and the same text
-//! without `_meta`. Numbers keep their digits and objects their order.
+//! Reads JSON text without decoding it: returns members as raw text, and removes `_meta`. Numbers
+//! keep their digits and objects keep their order.
 
 use std::borrow::Cow;
 
-/// Why a text could not be read. It never repeats the text: serde's own words quote it whole.
+/// The reason why a text is invalid. It never repeats the text; serde's messages would quote the
+/// whole text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unreadable {
-    #[error("it is not a JSON object")]
+pub(crate) enum RawJsonError {
+    #[error("not a JSON object")]
     NoObject,
-    #[error("it is not valid JSON (line {line}, column {column})")]
+    #[error("not valid JSON (line {line}, column {column})")]
     Syntax { line: usize, column: usize },
-    #[error("a member is missing or is not what it should be (line {line}, column {column})")]
+    #[error("a member is missing or has the wrong type (line {line}, column {column})")]
     Member { line: usize, column: usize },
 }
 
-impl From<serde_json::Error> for Unreadable {
+impl From<serde_json::Error> for RawJsonError {
     fn from(error: serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
         if error.is_data() {
@@ -25,20 +26,20 @@ impl From<serde_json::Error> for Unreadable {
     }
 }
 
-/// Decodes an object. Of an array serde would take the members by their order.
-pub(crate) fn read_object<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, Unreadable> {
+/// Deserializes an object. Arrays are refused, because serde would read their items as members in
+/// order.
+pub(crate) fn read_object<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, RawJsonError> {
     if !text.trim_start().starts_with('{') {
-        return Err(Unreadable::NoObject);
+        return Err(RawJsonError::NoObject);
     }
     Ok(serde_json::from_str(text)?)
 }
 
-/// The text without any member named `_meta`, at whatever depth, and without
-/// white space between tokens. The text must be valid JSON of bounded depth:
-/// the walk is recursive.
+/// Returns the text without members named `_meta` at any depth, and without white space between
+/// tokens. The text must be valid JSON of bounded depth, because the walk is recursive.
 pub(crate) fn without_meta(text: &str) -> Cow<'_, str> {
-    // An escaped spelling of the key would get past this test; it hides
-    // nothing but the server's own remark.
+    // A key with escapes, such as `\u005fmeta`, is not found here. That does no harm, because the
+    // member contains only data of the server itself.
     if !text.contains("\"_meta\"") {
         return Cow::Borrowed(text);
     }
@@ -114,7 +115,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Steps over white space and a comma; false, and past it, at the closing bracket or the end.
+    /// Skips white space and a comma. At the closing bracket or the end, skips it and returns
+    /// `false`.
     fn inside(&mut self, closing: u8) -> bool {
         self.white();
         if self.rest.starts_with(',') {
@@ -135,7 +137,7 @@ impl<'a> Copier<'a> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 
-    /// A string with its quotes. Always moves on, so that no text can hold the walk.
+    /// Returns a string with its quotes. Always advances, so that the copy ends for every text.
     fn string(&mut self) -> &'a str {
         let mut bytes = self.rest.as_bytes().iter();
         bytes.next();
@@ -179,20 +181,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_read_is_not_repeated() {
+    fn parse_error_does_not_quote_input() {
         #[derive(Debug, serde::Deserialize)]
         struct Named {
-            #[expect(dead_code, reason = "only its reading is looked at")]
+            #[expect(dead_code, reason = "the test only parses it")]
             name: String,
         }
         for (text, expected) in [
-            ("\"private\"", "it is not a JSON object"),
-            ("[\"private\"]", "it is not a JSON object"),
+            ("\"private\"", "not a JSON object"),
+            ("[\"private\"]", "not a JSON object"),
             (
                 "{\"name\":[\"private\"]}",
-                "a member is missing or is not what it should be (line 1, column 8)",
+                "a member is missing or has the wrong type (line 1, column 8)",
             ),
-            ("{\"private\" x", "it is not valid JSON (line 1, column 12)"),
+            ("{\"private\" x", "not valid JSON (line 1, column 12)"),
         ] {
             let error = read_object::<Named>(text).unwrap_err().to_string();
             assert_eq!(error, expected, "{text}");
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_is_left_out_at_every_depth_and_the_rest_keeps_its_spelling() {
+    fn meta_is_removed_at_every_depth_without_respelling() {
         for (text, expected) in [
             (r#"{"a":1}"#, r#"{"a":1}"#),
             (r#"{"_meta":{"x":[1,2]}}"#, "{}"),
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_json_ends_the_walk_all_the_same() {
+    fn invalid_json_ends_the_walk() {
         for text in [
             r#"{"_meta""#,
             r#"[}"_meta"]"#,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A value that is only ever put on the wire. `Debug` and `Display` print `***`.
+/// A value that is used only in messages to its server. `Debug` and `Display` print `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
@@ -12,7 +12,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The value itself. Call it where the bytes leave, and where texts are masked.
+    /// Returns the value itself. Only for sending it and for masking texts.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_printed_as_stars_in_every_way_of_printing() {
+    fn secret_prints_as_stars() {
         let secret = Secret::new("hunter2!");
         assert_eq!(
             format!("{secret} {secret:?} {:?}", vec![&secret]),

@@ -1,4 +1,4 @@
-//! One configured server over its whole life: connected, lost, connected again.
+//! One configured server. It is connected when needed, and reconnected when the connection is lost.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,101 +11,104 @@ use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::caps::Caps;
-use super::child::Alive;
-use super::connection::{Called, Connection};
+use super::child::LiveProcesses;
+use super::connection::{CallRequest, Connection};
+use super::connection_slot::ConnectionSlot;
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
 use super::error::ConnectError;
-use super::following::Following;
-use super::handshake::{self, Dial};
-use super::headers::{Mirrored, headers_for};
-use super::inquiry::Behind;
+use super::fetch::{Fetch, FetchError, FetchResponse};
+use super::handshake::{Connect, Handshake, HandshakeError};
+use super::headers::{MirroredHeader, headers_for};
+use super::input_required;
 use super::jsonrpc::Answer;
-use super::link::{Link, LinkError};
+use super::link::Link;
 use super::list::{Listing, list};
-use super::listening::Listening;
-use super::rounds;
-use super::slot::Slot;
+use super::list_subscription::ListSubscription;
+use super::message_limits::MessageLimits;
+use super::outgoing::LinkError;
+use super::server_request::CallOrigin;
 use super::spec::{ServerSpec, Transport};
-use super::wall::Wall;
-use super::watching::Watching;
-use crate::carrier::{Abilities, Declared};
-use crate::config::Secrets;
+use super::subscription_sync::SubscriptionSync;
+use super::subscriptions::{ResourceSubscription, ServerSubscriptions, TooManySubscriptions};
+use crate::client_bridge::{ClientCapabilities, DeclaredCapabilities};
+use crate::deadline::Deadline;
+use crate::secrets::Secrets;
 
-pub(crate) struct Server {
+pub(crate) struct UpstreamServer {
     spec: ServerSpec,
-    pub(super) caps: Caps,
+    message_limits: MessageLimits,
     eras: EraMemory,
-    dial: Box<Dial>,
+    connect: Box<Connect>,
     secrets: Secrets,
-    slot: Arc<AsyncMutex<Slot>>,
-    /// Each call has one while it goes on.
-    pub(super) places: Arc<Semaphore>,
-    /// The list as it was read last.
-    reading: Mutex<Option<Arc<Reading>>>,
-    /// How often reading it was begun.
+    slot: Arc<AsyncMutex<ConnectionSlot>>,
+    /// One permit per call in progress.
+    places: Arc<Semaphore>,
+    /// The list that was last read.
+    reading: Mutex<Option<Arc<ListRevision>>>,
+    /// Number of reads of the list that were begun.
     readings: AtomicU64,
     diagnostics: Arc<Diagnostics>,
     /// When a call last began or ended.
-    pub(super) used: Mutex<Instant>,
+    used: Mutex<Instant>,
     closing: watch::Sender<bool>,
-    alive: Alive,
-    /// What servers of the older era are told that can be asked; nobody connects before it
-    /// is known.
-    declared: Declared,
-    /// What hosts want to be told of it besides its tools.
-    pub(super) watching: Watching,
+    alive: LiveProcesses,
+    /// The client capabilities for servers of the older era. No connection is made before they are
+    /// known.
+    declared: DeclaredCapabilities,
+    /// The hosts' subscriptions to changes other than those of the tools.
+    pub(super) watching: ServerSubscriptions,
 }
 
-/// One reading of the list: over which connection, and what calling its tools needs.
-struct Reading {
+/// One read of the list: its connection, and the data that calls of the listed tools need.
+struct ListRevision {
     number: u64,
-    /// Nothing leaves over another one.
+    /// Calls leave only over this connection.
     connection: Weak<Connection>,
-    mirrored: HashMap<String, Vec<Mirrored>>,
+    mirrored: HashMap<String, Vec<MirroredHeader>>,
 }
 
 /// A call as it is sent: the arguments are canonical JSON text.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ToolCall {
     pub(crate) tool: String,
     pub(crate) arguments: Vec<u8>,
-    /// The `traceparent` that the request carries.
+    /// The `traceparent` of the request.
     pub(crate) trace: Option<String>,
-    /// Who is asked what the server asks in the middle of it.
-    pub(crate) behind: Option<Behind>,
-    pub(crate) wall: Wall,
+    /// The origin of the call, which answers the server's inquiries.
+    pub(crate) origin: Option<CallOrigin>,
+    pub(crate) deadline: Deadline,
 }
 
-/// Which reading of the list a call was held against, and how often the list had been read when
-/// the call began: a reading that was begun for it is good enough, whatever is told meanwhile.
+/// The read of the list that a call was checked against, and the number of reads when the call
+/// began. A read that was begun after `since` is accepted, even if the server reports another
+/// change in the meantime.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Against {
+pub(crate) struct CallRevision {
     pub(crate) reading: u64,
     pub(crate) since: u64,
 }
 
-/// What became of a call that was held against a reading of the list.
+/// The outcome of a call that was checked against a read of the list.
 #[derive(Debug)]
-pub(crate) enum Sent {
+pub(crate) enum SendOutcome {
     Answered(Reply),
-    /// Nothing left. The list has to be read, and the call held against it, first.
+    /// Nothing was sent. The list must be read again, and the call checked against it.
     Unread,
-    /// The same, but something was tried: the connection had ended, and nothing arrived.
+    /// The connection had ended and nothing arrived. The list must be read again, as for `Unread`.
     Ended(Reply),
 }
 
-impl Server {
+impl UpstreamServer {
     pub(crate) fn new(
         spec: ServerSpec,
-        caps: Caps,
+        message_limits: MessageLimits,
         eras: EraMemory,
-        dial: Box<Dial>,
+        connect: Box<Connect>,
         diagnostics: Arc<Diagnostics>,
-        alive: Alive,
-        declared: Declared,
+        alive: LiveProcesses,
+        declared: DeclaredCapabilities,
     ) -> Self {
         Self {
             secrets: diagnostics.secrets().clone(),
@@ -117,11 +120,11 @@ impl Server {
             closing: watch::Sender::new(false),
             alive,
             declared,
-            watching: Watching::default(),
+            watching: ServerSubscriptions::default(),
             spec,
-            caps,
+            message_limits,
             eras,
-            dial,
+            connect,
             diagnostics,
         }
     }
@@ -134,18 +137,18 @@ impl Server {
         &self.diagnostics
     }
 
-    pub(super) fn masked(&self, text: &str) -> String {
-        self.secrets.strike(text).unwrap_or_else(|| text.to_owned())
+    fn masked(&self, text: &str) -> String {
+        self.secrets.redact(text).unwrap_or_else(|| text.to_owned())
     }
 
-    /// A text that may be the server's, as others may see it: masked, then cut.
-    pub(super) fn shown(&self, text: &str) -> String {
+    /// Prepares a text that may come from the server for display: masks it, then cuts it.
+    fn shown(&self, text: &str) -> String {
         const SHOWN_CHARS_MAX: usize = 300;
         cut(self.masked(text), SHOWN_CHARS_MAX)
     }
 
-    /// Reads the list of tools, and keeps what calling them needs. The number is that of the
-    /// reading.
+    /// Reads the list of tools and keeps the data that calls need. Also returns the number of this
+    /// read.
     pub(crate) async fn list(
         self: &Arc<Self>,
     ) -> Result<(Arc<Connection>, u64, Listing), ConnectError> {
@@ -158,7 +161,7 @@ impl Server {
         for problem in &mut listing.problems {
             *problem = problem.clone().map_texts(|text| self.shown(text));
         }
-        let reading = Reading {
+        let reading = ListRevision {
             number,
             connection: Arc::downgrade(&connection),
             mirrored: std::mem::take(&mut listing.mirrored),
@@ -180,17 +183,27 @@ impl Server {
         }
     }
 
-    /// How often reading the list was begun.
+    /// Subscribes to changes of the lists of prompts and resources.
+    pub(crate) fn want_lists(&self) {
+        self.watching.want_lists();
+    }
+
+    /// Whether the server reported a change, or was reconnected, since its tools were read.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.diagnostics.is_list_outdated()
+    }
+
+    /// Returns how often a read of the list was begun.
     pub(crate) fn readings(&self) -> u64 {
         self.readings.load(Ordering::SeqCst)
     }
 
-    /// Whether a call may go out now that was held against this reading.
-    pub(crate) fn is_current(&self, against: Against) -> bool {
+    /// Whether a call that was checked against this read may leave now.
+    pub(crate) fn is_current(&self, against: CallRevision) -> bool {
         self.reading_for(against).is_some()
     }
 
-    fn reading_for(&self, against: Against) -> Option<(Arc<Reading>, Arc<Connection>)> {
+    fn reading_for(&self, against: CallRevision) -> Option<(Arc<ListRevision>, Arc<Connection>)> {
         let reading = lock(&self.reading).clone()?;
         let is_fresh = reading.number > against.since || !self.diagnostics.is_list_outdated();
         if reading.number != against.reading || !is_fresh {
@@ -200,11 +213,15 @@ impl Server {
         (!connection.link.is_closed()).then_some((reading, connection))
     }
 
-    /// One call over the connection that its list was read over, within one deadline: waiting
-    /// for a place, and the answer.
-    pub(crate) async fn call(self: Arc<Self>, asked: &Asked, against: Against) -> Sent {
+    /// Makes one call over the connection of its list. The deadline includes the wait for a permit
+    /// and the answer.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        asked: &ToolCall,
+        against: CallRevision,
+    ) -> SendOutcome {
         let not_sent = |why: &str| {
-            Sent::Answered(Reply::NotSent {
+            SendOutcome::Answered(Reply::NotSent {
                 why: why.to_owned(),
             })
         };
@@ -212,39 +229,119 @@ impl Server {
             return not_sent("the arguments are not UTF-8");
         };
         if arguments.contains('\n') {
-            return not_sent("the arguments are not one line");
+            return not_sent("the arguments contain a line break");
         }
-        let Ok(Ok(_place)) = asked.wall.limit(self.places.acquire()).await else {
-            return not_sent("no call of this server ended in time to make place");
+        let Ok(Ok(_place)) = asked.deadline.limit(self.places.acquire()).await else {
+            return not_sent("all call slots of this server stayed in use");
         };
-        // From here on nobody ends the connection for want of calls.
+        // With the permit held, the connection is not closed for being idle.
         let Some((reading, connection)) = self.reading_for(against) else {
-            return Sent::Unread;
+            return SendOutcome::Unread;
         };
         *lock(&self.used) = Instant::now();
-        let called = Called {
+        let called = CallRequest {
             tool: &asked.tool,
             arguments,
             trace: asked.trace.as_deref(),
-            behind: asked.behind.as_ref(),
-            newsdesk: self.diagnostics.newsdesk(),
+            origin: asked.origin.as_ref(),
+            notifier: self.diagnostics.notifier(),
         };
         let headers = reading.headers(&asked.tool, arguments);
-        let answer = rounds::converse(&connection, &called, headers, &asked.wall).await;
+        let answer = input_required::converse(&connection, &called, headers, &asked.deadline).await;
         *lock(&self.used) = Instant::now();
         let ended = self.note_end(&connection, &answer).await;
-        let reply = decode::reply(answer, self.caps.result_bytes_max);
+        let reply = decode::reply(answer, self.message_limits.result_bytes_max);
         let reply = self.without_secrets(reply);
         if ended {
-            Sent::Ended(reply)
+            SendOutcome::Ended(reply)
         } else {
-            Sent::Answered(reply)
+            SendOutcome::Answered(reply)
         }
     }
 
-    /// True when nothing arrived because the connection had ended. Where no connection ends,
-    /// behind HTTP, one server may have taken the place of another while nobody answered.
-    pub(super) async fn note_end(
+    /// Sends a request over the existing connection. The caller makes sure that there is one.
+    pub(crate) async fn fetch(
+        &self,
+        fetch: &Fetch,
+        deadline: &Deadline,
+    ) -> Result<FetchResponse, FetchError> {
+        let late = |_| FetchError::Failed("the request took too long".to_owned());
+        let place = deadline.limit(self.places.acquire()).await.map_err(late)?;
+        let _place = place.map_err(|_| FetchError::Failed("the broker is closing".to_owned()))?;
+        // With the permit held, the connection is not closed for being idle.
+        let Some(connection) = deadline.limit(self.connected()).await.map_err(late)? else {
+            return Err(FetchError::Ended(
+                "each new connection ends immediately".to_owned(),
+            ));
+        };
+        *lock(&self.used) = Instant::now();
+        let answer = connection.fetch(fetch, deadline).await;
+        *lock(&self.used) = Instant::now();
+        let ended = self.note_end(&connection, &answer).await;
+        match answer {
+            Ok(answer) => self.fetched(&answer, fetch.bytes_max),
+            Err(error) => {
+                let why = self.masked(&error.why());
+                Err(if ended {
+                    FetchError::Ended(why)
+                } else {
+                    FetchError::Failed(why)
+                })
+            }
+        }
+    }
+
+    /// Subscribes to changes of a resource. Returns when the server has confirmed the subscription,
+    /// which lasts until it is dropped.
+    pub(crate) async fn watch(
+        &self,
+        uri: &str,
+        deadline: &Deadline,
+    ) -> Result<ResourceSubscription, FetchError> {
+        let many = |TooManySubscriptions(max)| {
+            FetchError::Failed(format!("too many subscriptions; the maximum is {max}"))
+        };
+        let watched = self.watching.watch(uri).map_err(many)?;
+        let late = |_| FetchError::Failed("the request took too long".to_owned());
+        match deadline.limit(watched.standing()).await.map_err(late)? {
+            None => Ok(watched),
+            Some(error) => Err(FetchError::Refused {
+                code: error.code,
+                message: self.masked(&error.message),
+            }),
+        }
+    }
+
+    fn fetched(&self, answer: &Answer, bytes_max: usize) -> Result<FetchResponse, FetchError> {
+        let failed = |why: String| Err(FetchError::Failed(why));
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error(error) => {
+                return Err(FetchError::Refused {
+                    code: error.code,
+                    message: self.masked(&error.message),
+                });
+            }
+            Answer::Unreadable(why) => return failed(self.masked(why)),
+        };
+        let bytes = result.get().len();
+        let bytes_max = self.message_limits.result_bytes_max.min(bytes_max);
+        let bounds = Bounds {
+            bytes_max: u32::try_from(bytes_max).unwrap_or(u32::MAX),
+            depth_max: 64,
+            nodes_max: 500_000,
+        };
+        match json::read(result.get().as_bytes(), bounds) {
+            Ok(value) if value.is_object() => Ok(FetchResponse { value, bytes }),
+            Ok(_) => failed("the answer is not an object".to_owned()),
+            Err(bad) => failed(format!("invalid answer: {bad}")),
+        }
+    }
+
+    /// Returns `true` if nothing arrived because the connection had ended. An HTTP link has no
+    /// connection that could end. While requests fail, another server may replace this one at the
+    /// same address, so the list counts as outdated.
+    async fn note_end(
         &self,
         connection: &Arc<Connection>,
         answer: &Result<Answer, LinkError>,
@@ -276,8 +373,8 @@ impl Server {
         }
     }
 
-    /// The connection that there is; none is made.
-    pub(super) async fn connected(&self) -> Option<Arc<Connection>> {
+    /// Returns the existing connection, and never creates one.
+    async fn connected(&self) -> Option<Arc<Connection>> {
         let slot = self.slot.lock().await;
         let connection = slot.connection.as_ref();
         connection.filter(|it| !it.link.is_closed()).cloned()
@@ -292,7 +389,8 @@ impl Server {
         {
             return Ok(connection.clone());
         }
-        // Connecting goes on when this call gives up: the next one finds it done.
+        // The attempt continues if this call is dropped, so that the next call finds the
+        // connection.
         let server = self.clone();
         let connecting = tokio::spawn(async move { server.reconnect(slot).await });
         connecting.await.unwrap_or_else(|error| {
@@ -304,12 +402,12 @@ impl Server {
 
     async fn reconnect(
         &self,
-        mut slot: OwnedMutexGuard<Slot>,
+        mut slot: OwnedMutexGuard<ConnectionSlot>,
     ) -> Result<Arc<Connection>, ConnectError> {
         slot.clear();
         slot.check_patience()?;
         let connecting = async {
-            // Two processes of one server may be after the same lock, port or file.
+            // Two processes of one server could compete for the same lock, port or file.
             self.alive.none(self.spec.timeouts.stop_max()).await;
             self.connect().await
         };
@@ -320,13 +418,14 @@ impl Server {
         };
         match connected {
             Ok(connection) => {
-                let listening = Listening::begin(&connection, &self.diagnostics).await;
-                let following = Following::begin(&connection, &self.watching, &self.diagnostics);
-                *slot = Slot {
+                let listening = ListSubscription::begin(&connection, &self.diagnostics).await;
+                let following =
+                    SubscriptionSync::begin(&connection, &self.watching, &self.diagnostics);
+                *slot = ConnectionSlot {
                     connection: Some(connection.clone()),
                     listening,
                     following: Some(following),
-                    ..Slot::default()
+                    ..ConnectionSlot::default()
                 };
                 Ok(connection)
             }
@@ -343,10 +442,14 @@ impl Server {
         let digest = self.spec.digest();
         let abilities = self.abilities().await;
         let remembered = self.eras.load(&digest);
-        let told = (timeouts, abilities);
-        let handshake = handshake::connect(&self.dial, self.spec.era, remembered, told);
-        let connected = tokio::time::timeout(timeouts.connect, handshake).await;
-        let (link, agreed) = match connected {
+        let handshake = Handshake {
+            connect: &self.connect,
+            timeouts,
+            abilities,
+        };
+        let negotiating = handshake.negotiate(self.spec.era, remembered);
+        let connected = tokio::time::timeout(timeouts.connect, negotiating).await;
+        let (link, negotiated) = match connected {
             Ok(Ok(connected)) => connected,
             Ok(Err(refusal)) => return Err(self.explained(refusal)),
             Err(_) => {
@@ -357,20 +460,24 @@ impl Server {
                 return Err(timed_out.map_texts(|text| self.shown(text)));
             }
         };
-        self.eras.store(&digest, agreed.era);
+        self.eras.store(&digest, negotiated.era);
         self.diagnostics.connected();
-        let agreed = agreed.reduced(self.caps.instructions_bytes_max);
-        Ok(Arc::new(Connection::new(link, agreed, self.caps)))
+        let negotiated = negotiated.reduced(self.message_limits.instructions_bytes_max);
+        Ok(Arc::new(Connection::new(
+            link,
+            negotiated,
+            self.message_limits,
+        )))
     }
 
-    /// Waits until it is known what can be asked of hosts.
-    async fn abilities(&self) -> Abilities {
+    /// Waits until the capabilities of the hosts are known.
+    async fn abilities(&self) -> ClientCapabilities {
         let mut declared = self.declared.clone();
         let known = declared.wait_for(Option::is_some).await;
         known.ok().and_then(|it| *it).unwrap_or_default()
     }
 
-    fn explained(&self, refusal: handshake::Refusal) -> ConnectError {
+    fn explained(&self, refusal: HandshakeError) -> ConnectError {
         let place = match &self.spec.transport {
             Transport::Http { url, .. } => Some(url.to_string()),
             Transport::Stdio { .. } => None,
@@ -385,7 +492,7 @@ impl Server {
     }
 
     fn without_secrets(&self, reply: Reply) -> Reply {
-        /// An error says what is wrong; it is no place for a result.
+        /// Maximum length of an error message. Error messages should not contain results.
         const MESSAGE_CHARS_MAX: usize = 4_000;
         match reply {
             Reply::Refused { code, message } => Reply::Refused {
@@ -403,13 +510,13 @@ impl Server {
         }
     }
 
-    /// From now on nothing is connected; what is being connected is given up.
+    /// Begins to close: no new connection is made, and attempts in progress are aborted.
     pub(crate) fn begin_closing(&self) {
         self.closing.send_replace(true);
     }
 
     async fn closed(&self) {
-        // The sender lives in `self`, so that this cannot fail.
+        // Cannot fail, because the sender is a field of `self`.
         let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
     }
 
@@ -418,7 +525,7 @@ impl Server {
         self.disconnect().await;
     }
 
-    /// Nothing is connected until the next call.
+    /// Closes the connection. The next call connects again.
     pub(crate) async fn disconnect(&self) {
         let mut slot = self.slot.lock().await;
         let connection = slot.connection.take();
@@ -430,20 +537,21 @@ impl Server {
         self.alive.none(self.spec.timeouts.stop_max()).await;
     }
 
-    /// How long nobody has called it; nothing while somebody does, or waits for its news.
+    /// Returns how long the server has not been called. Returns `None` during a call or while a
+    /// host subscribes to its resources.
     pub(crate) fn idle_for(&self) -> Option<Duration> {
         let idle = self.places.available_permits() == places(&self.spec) as usize;
         (idle && !self.watching.is_needed()).then(|| lock(&self.used).elapsed())
     }
 
-    /// Keeps all calls waiting as long as it is held; nothing while somebody calls.
+    /// Holds back all calls until the permit is dropped. Returns `None` during a call.
     pub(crate) fn still(&self) -> Option<OwnedSemaphorePermit> {
         let all = places(&self.spec);
         Arc::clone(&self.places).try_acquire_many_owned(all).ok()
     }
 }
 
-impl Reading {
+impl ListRevision {
     fn headers(&self, tool: &str, arguments: &str) -> Vec<(String, String)> {
         let Some(mirrored) = self.mirrored.get(tool).filter(|it| !it.is_empty()) else {
             return Vec::new();
@@ -455,7 +563,7 @@ impl Reading {
     }
 }
 
-/// Calls that a server may have at the same time.
+/// Returns the maximum number of calls in progress at a server.
 fn places(spec: &ServerSpec) -> u32 {
     const PLACES_MAX: u32 = 1 << 24;
     let places = u32::try_from(spec.concurrency_max).unwrap_or(PLACES_MAX);

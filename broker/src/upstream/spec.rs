@@ -1,4 +1,4 @@
-//! What our configuration says about one server.
+//! The configuration of one server.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::era::EraChoice;
 use super::secret::Secret;
-use crate::config::Secrets;
+use crate::secrets::Secrets;
 
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -16,20 +16,21 @@ pub struct ServerSpec {
     pub transport: Transport,
     pub era: EraChoice,
     pub timeouts: Timeouts,
-    /// Calls that may be with this server at once; further ones wait their turn.
+    /// Maximum number of calls in progress at this server; further calls wait.
     pub concurrency_max: usize,
-    /// What stands in the transport, be it part of an argument or of the address,
-    /// and must not be shown. Values of variables and headers are hidden anyway.
+    /// Texts in the transport that must not be shown, such as parts of an argument or address.
+    /// Values of variables and headers are always hidden.
     pub hidden: Vec<Secret>,
 }
 
 #[derive(Clone)]
 pub enum Transport {
-    /// A child process that speaks on its stdin and stdout.
+    /// A child process with MCP over its stdin and stdout.
     Stdio {
         command: String,
         args: Vec<String>,
-        /// Added to what every child gets ([`Surroundings::base_env`](super::Surroundings)).
+        /// Variables in addition to those of every child
+        /// ([`UpstreamSettings::base_env`](super::UpstreamSettings)).
         env: Vec<(String, Secret)>,
         cwd: Option<std::path::PathBuf>,
     },
@@ -40,7 +41,7 @@ pub enum Transport {
     },
 }
 
-/// Without the arguments of the command: a token may stand among them.
+/// Omits the arguments of the command, because they may contain a token.
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,18 +68,19 @@ impl fmt::Debug for Transport {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// How long `server/discover` may take before `initialize` is tried.
+    /// Maximum time of `server/discover` before `initialize` is tried.
     pub probe: Duration,
-    /// Starting or reaching the server and agreeing on a revision, probe included.
+    /// Maximum time to start or reach the server and complete the handshake, probe included.
     pub connect: Duration,
-    /// All pages of `tools/list`; what has come by then is kept.
+    /// Maximum time for all pages of `tools/list`; pages that arrived until then are kept.
     pub list: Duration,
-    /// How long a child may take to end by itself after its stdin was closed, and again after SIGTERM.
+    /// Maximum time for a child to end after its stdin was closed, and again after SIGTERM.
     pub close_grace: Duration,
 }
 
 impl Timeouts {
-    /// Stdin closed, SIGTERM, SIGKILL, and what the leader left behind: each may take the grace.
+    /// Returns the maximum time to stop a server. Each of the four stages may take the grace time:
+    /// closing stdin, SIGTERM, SIGKILL, and processes that the leader left behind.
     pub(super) fn stop_max(&self) -> Duration {
         const STAGES: u32 = 4;
         self.close_grace.saturating_mul(STAGES)
@@ -110,7 +112,7 @@ impl ServerSpec {
         }
     }
 
-    /// What identifies the server's program or address, without any credential.
+    /// Returns a digest of the server's program or address, without any credential.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut identity = match &self.transport {
@@ -123,12 +125,12 @@ impl ServerSpec {
             }),
             Transport::Http { url, .. } => json!({ "url": url.to_string() }),
         };
-        Secrets::new(self.hidden.iter().map(Secret::expose)).strike_value(&mut identity);
+        Secrets::new(self.hidden.iter().map(Secret::expose)).redact_value(&mut identity);
         codegen::canonical::digest(&identity)
     }
 
-    /// The program with its arguments, or the address, as a lock file has it: without any
-    /// credential, and without the folder of the program, which differs from machine to machine.
+    /// Returns the program with its arguments, or the address, for a lock file. The text contains
+    /// no credential. It does not contain the program's folder, which differs between machines.
     #[must_use]
     pub fn target(&self) -> String {
         let mut target = match &self.transport {
@@ -142,12 +144,13 @@ impl ServerSpec {
             }
             Transport::Http { url, .. } => url.to_string(),
         };
-        Secrets::new(self.secrets().iter().map(Secret::expose)).strike_text(&mut target);
+        Secrets::new(self.secrets().iter().map(Secret::expose)).redact_text(&mut target);
         target
     }
 
-    /// Everything that must not appear in a text about this server. A short
-    /// value (`true`, `info`) is no secret and would only make texts unreadable.
+    /// Returns everything that must not appear in a text about this server. Short values (`true`,
+    /// `info`) are not included: they are not secrets, and masking them would make texts
+    /// unreadable.
     pub(super) fn secrets(&self) -> Vec<Secret> {
         const SECRET_BYTES_MIN: usize = 8;
         let values = |named: &[(String, Secret)]| -> Vec<Secret> {
@@ -169,18 +172,18 @@ impl ServerSpec {
     }
 }
 
-/// An `http` or `https` address. Printing it leaves out the query, where
-/// credentials may stand; the path is for texts that are masked.
+/// An `http` or `https` address. Printing it omits the query, which may contain credentials. The
+/// path is printed only in texts that are masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl(reqwest::Url);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    #[error("it is not a URL: {0}")]
+    #[error("not a URL: {0}")]
     NotUrl(String),
-    #[error("it begins with `{0}:`, and only http and https are spoken")]
+    #[error("unsupported scheme `{0}`; expected http or https")]
     Scheme(String),
-    #[error("it carries a user name or password; put credentials into a header")]
+    #[error("the URL has a user name or password; put credentials into a header")]
     Credentials,
 }
 
@@ -223,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_its_query_and_refused_with_a_password() {
+    fn url_displays_without_query_and_password_is_refused() {
         let url = ServerUrl::parse("https://mcp.example/v1/mcp?key=s3cret").unwrap();
         assert_eq!(
             format!("{url} {url:?}"),
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_is_shown_without_arguments_and_hides_what_the_query_holds() {
+    fn spec_displays_without_arguments_or_query() {
         let stdio = Transport::Stdio {
             command: "run".into(),
             args: vec!["--token".into(), "s3cret-token".into()],
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_a_spec_does_not_depend_on_its_credentials() {
+    fn spec_digest_ignores_credentials() {
         let with = |token: &str| {
             let headers = vec![("Authorization".to_owned(), Secret::new(token))];
             let url = ServerUrl::parse("http://localhost/mcp").unwrap();

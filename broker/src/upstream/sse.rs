@@ -1,21 +1,21 @@
-//! Server-sent events: bytes in, the data of events out, within a cap.
+//! Parses server-sent events: takes bytes and returns the data of events, within a size limit.
 
 use std::time::Duration;
 
-/// An id goes back to the server as a header.
+/// Maximum length of an event id, which is sent back to the server in a header.
 const ID_BYTES_MAX: usize = 1024;
 
-/// One event that carries data.
+/// One event with data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     pub(crate) data: Vec<u8>,
 }
 
-/// An event is larger than allowed.
+/// An event exceeds the size limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge;
+pub(crate) struct SseEventTooLarge;
 
-/// Takes a stream apart as it arrives; a chunk may end anywhere.
+/// Parses a stream as it arrives; a chunk may end anywhere.
 #[derive(Debug)]
 pub(crate) struct SseReader {
     line: Vec<u8>,
@@ -23,7 +23,7 @@ pub(crate) struct SseReader {
     has_data: bool,
     after_return: bool,
     event_bytes_max: usize,
-    /// The id of the last event, to go on behind it after the stream broke.
+    /// The id of the last event, for resuming the stream.
     last_id: Option<String>,
     retry: Option<Duration>,
 }
@@ -41,8 +41,8 @@ impl SseReader {
         }
     }
 
-    /// Forgets what was begun: the next chunk is of another stream, which goes
-    /// on behind the last event.
+    /// Drops the incomplete event: the next chunk belongs to a new stream, which continues after
+    /// the last complete event.
     pub(crate) fn restart(&mut self) {
         *self = Self {
             last_id: self.last_id.take(),
@@ -55,13 +55,13 @@ impl SseReader {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants us to wait before the stream is taken up again.
+    /// Returns the pause that the server wants before the stream is resumed.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// The events that this chunk completes.
-    pub(crate) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<SseEvent>, TooLarge> {
+    /// Returns the events that this chunk completes.
+    pub(crate) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<SseEvent>, SseEventTooLarge> {
         let mut events = Vec::new();
         while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
@@ -73,7 +73,7 @@ impl SseReader {
                 .split_at_checked(end.unwrap_or(chunk.len()))
                 .unwrap_or((chunk, &[]));
             if self.line.len() + self.data.len() + piece.len() > self.event_bytes_max {
-                return Err(TooLarge);
+                return Err(SseEventTooLarge);
             }
             self.line.extend_from_slice(piece);
             if let Some(ending) = rest.first() {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_stream_is_cut_and_its_lines_are_ended() {
+    fn events_do_not_depend_on_chunking_or_line_endings() {
         let text = ": hello\nid: 1\ndata:\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\nid:2\ndata:x\n\ndata: lost";
         for ending in ["\n", "\r\n", "\r"] {
             let text = text.replace('\n', ending);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_taken_up_again_keeps_its_place_and_nothing_half_read() {
+    fn resumed_stream_keeps_last_id_and_drops_partial_event() {
         let mut reader = SseReader::new(64);
         assert_eq!(reader.push(b"retry: 1500\nid: 7\ndata: half").unwrap(), []);
         reader.restart();
@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_too_large_is_refused_and_an_id_that_is_too_long_is_not_kept() {
+    fn oversized_event_is_refused_and_overlong_id_ignored() {
         let mut reader = SseReader::new(64);
         let refused = reader
             .push(b"data: {\"id\":5,")
             .and_then(|_| reader.push(&[b'x'; 100]));
-        assert_eq!(refused, Err(TooLarge));
+        assert_eq!(refused, Err(SseEventTooLarge));
 
         let mut reader = SseReader::new(10_000);
         let long = "x".repeat(ID_BYTES_MAX + 1);

@@ -1,7 +1,7 @@
-//! JSON-RPC over a pair of byte streams, one message a line.
+//! JSON-RPC over a pair of byte streams, one message per line.
 //!
-//! One task writes, one reads, one watches the child. A request knows whether
-//! its bytes have begun to leave: what is still queued can be taken back.
+//! One task writes, one reads, and one watches the child. A request knows whether its bytes have
+//! begun to leave, so a request that is still queued can be withdrawn.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,62 +12,63 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::child::{self, Alive, One, Started};
+use super::child::{self, ChildIo, LiveProcess, LiveProcesses};
 use super::diagnostics::{Diagnostics, lock};
-use super::inquiry::{self, UnderWay};
-use super::jsonrpc::{self, Answer, Incoming};
+use super::jsonrpc::{self, Answer, IncomingMessage};
 use super::lines::{Line, Lines};
-use super::link::{LinkError, Outgoing};
-use super::waiting::{Answered, Waiting};
-use super::wall::Wall;
+use super::outgoing::{LinkError, OutgoingRequest};
+use super::pending::{PendingAnswer, PendingRequests};
+use super::server_request::{self, OpenServerRequests, RawRequest};
+use crate::deadline::Deadline;
 use crate::process_group::ProcessGroup;
 
-/// Messages that may wait to be written; more requests wait, other messages are dropped.
+/// Maximum number of messages that wait to be written. Further requests wait; other messages are
+/// dropped.
 const OUTBOX_MESSAGES: usize = 256;
-/// How long the ends of a dying process may take to be noticed, each after the other: that it
-/// ended, and of each of its streams that there is nothing more. They are there at once, except
-/// where the machine is busy or one of them is kept open.
+/// Maximum time to notice each sign of a dying process: its exit, and the end of each of its
+/// streams. All signs usually arrive at once, unless the machine is busy or another process keeps a
+/// stream open.
 const DEATH_SETTLES: Duration = Duration::from_secs(2);
-/// The same where there is no process that could say how it ended.
+/// The same limit for a link without a process, so that no exit can be observed.
 const STREAMS_SETTLE: Duration = Duration::from_millis(250);
 
-/// How long the writer may take for what is still queued when the link is closed.
+/// Maximum time for the writer to send queued messages when the link is closed.
 const PARTING_WORDS: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct StdioLink {
-    shared: Arc<Shared>,
-    outbox: mpsc::Sender<Outbound>,
+    shared: Arc<LinkState>,
+    outbox: mpsc::Sender<OutboundMessage>,
     watcher: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct LinkState {
+    waiting: Mutex<PendingRequests>,
     next_id: AtomicU64,
     stop: watch::Sender<bool>,
     /// How the child ended.
     ended: watch::Sender<Option<String>>,
-    /// Its stderr has been read to the end.
+    /// Whether the child's stderr has been read to the end.
     has_said_all: watch::Sender<bool>,
     death_settles: Duration,
     diagnostics: Arc<Diagnostics>,
     message_bytes_max: usize,
-    /// What the server asks of us.
-    under_way: Arc<UnderWay>,
+    /// The requests of the server that airlock has not answered.
+    under_way: Arc<OpenServerRequests>,
 }
 
 #[derive(Debug)]
-struct Outbound {
+struct OutboundMessage {
     bytes: Vec<u8>,
-    ticket: Option<Arc<Ticket>>,
+    ticket: Option<Arc<SendTicket>>,
 }
 
 /// Whether a request has begun to leave.
 #[derive(Debug, Default)]
-struct Ticket(AtomicU8);
+struct SendTicket(AtomicU8);
 
-impl Ticket {
+impl SendTicket {
     const QUEUED: u8 = 0;
     const LEFT: u8 = 1;
     const TAKEN_BACK: u8 = 2;
@@ -76,12 +77,12 @@ impl Ticket {
         self.turn(Self::LEFT)
     }
 
-    /// True when it will never leave.
+    /// Withdraws the request. Returns `true` if it will never leave.
     fn take_back(&self) -> bool {
         self.turn(Self::TAKEN_BACK) || self.0.load(Ordering::Acquire) == Self::TAKEN_BACK
     }
 
-    /// Nothing of it could be written after all.
+    /// Records that no byte of the request was written.
     fn unsent(&self) {
         self.0.store(Self::TAKEN_BACK, Ordering::Release);
     }
@@ -95,22 +96,22 @@ impl Ticket {
 
 impl StdioLink {
     pub(crate) fn over_child(
-        started: Started,
-        alive: &Alive,
+        started: ChildIo,
+        alive: &LiveProcesses,
         grace: Duration,
         message_bytes_max: usize,
         diagnostics: Arc<Diagnostics>,
     ) -> Self {
-        let Started {
+        let ChildIo {
             stdin,
             stdout,
             stderr,
             group,
         } = started;
-        let shared = Shared {
+        let shared = LinkState {
             has_said_all: watch::Sender::new(false),
             death_settles: DEATH_SETTLES,
-            ..Shared::new(message_bytes_max, diagnostics)
+            ..LinkState::new(message_bytes_max, diagnostics)
         };
         let link = Self::between(stdout, stdin, shared);
         tokio::spawn(keep_stderr(stderr, link.shared.clone()));
@@ -119,7 +120,7 @@ impl StdioLink {
         link
     }
 
-    /// Without a process: a test is at the other end.
+    /// Creates a link without a process, for tests.
     #[cfg(test)]
     pub(crate) fn over(
         reader: impl AsyncRead + Send + Unpin + 'static,
@@ -127,13 +128,17 @@ impl StdioLink {
         message_bytes_max: usize,
         diagnostics: Arc<Diagnostics>,
     ) -> Self {
-        Self::between(reader, writer, Shared::new(message_bytes_max, diagnostics))
+        Self::between(
+            reader,
+            writer,
+            LinkState::new(message_bytes_max, diagnostics),
+        )
     }
 
     fn between(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
-        shared: Shared,
+        shared: LinkState,
     ) -> Self {
         let shared = Arc::new(shared);
         let (outbox, queue) = mpsc::channel(OUTBOX_MESSAGES);
@@ -148,12 +153,12 @@ impl StdioLink {
 
     pub(crate) async fn request(
         &self,
-        outgoing: &Outgoing,
-        wall: &Wall,
+        outgoing: &OutgoingRequest,
+        deadline: &Deadline,
     ) -> Result<Answer, LinkError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let receiver = lock(&self.shared.waiting).enter(id, outgoing.whose.clone())?;
-        let ticket = Arc::new(Ticket::default());
+        let receiver = lock(&self.shared.waiting).enter(id, outgoing.owner.clone())?;
+        let ticket = Arc::new(SendTicket::default());
         let mut in_flight = InFlight {
             link: self,
             id,
@@ -162,23 +167,23 @@ impl StdioLink {
             answered: false,
         };
         let bytes = jsonrpc::request(id, outgoing.method, &outgoing.params);
-        let outbound = Outbound {
+        let outbound = OutboundMessage {
             bytes,
             ticket: Some(ticket.clone()),
         };
         let answered = async {
-            // When the writer is gone, the sender in `waiting` tells why.
+            // If the writer has ended, the sender in `waiting` provides the reason.
             let _ = self.outbox.send(outbound).await;
             receiver.await
         };
-        let error = match wall.limit(answered).await {
+        let error = match deadline.limit(answered).await {
             Ok(Ok(Ok(answer))) => {
                 in_flight.answered = true;
                 return Ok(answer);
             }
             Ok(Ok(Err(error))) => error,
             Ok(Err(_)) => LinkError::disconnected("the connection was closed"),
-            Err(_) => LinkError::timed_out(wall.within()),
+            Err(_) => LinkError::timed_out(deadline.within()),
         };
         match ticket.take_back() {
             true => Err(LinkError::NotSent { why: error.why() }),
@@ -190,7 +195,7 @@ impl StdioLink {
         let bytes = jsonrpc::notification(method, params);
         let sent = self
             .outbox
-            .send(Outbound {
+            .send(OutboundMessage {
                 bytes,
                 ticket: None,
             })
@@ -204,7 +209,7 @@ impl StdioLink {
         lock(&self.shared.waiting).closed().is_some()
     }
 
-    /// Closes the server's stdin and waits until it and its children are gone.
+    /// Closes the server's stdin, and waits until the server and its children have ended.
     pub(crate) async fn close(&self) {
         self.shared.close("the connection was closed");
         let watcher = lock(&self.watcher).take();
@@ -220,11 +225,11 @@ impl Drop for StdioLink {
     }
 }
 
-/// A request that somebody waits for; dropped before its answer, it is cancelled.
+/// A request that is being awaited, cancelled on drop.
 struct InFlight<'a> {
     link: &'a StdioLink,
     id: u64,
-    ticket: &'a Ticket,
+    ticket: &'a SendTicket,
     cancellable: bool,
     answered: bool,
 }
@@ -243,12 +248,12 @@ impl Drop for InFlight<'_> {
         drop(waiting);
         if has_left && self.cancellable {
             let params = format!(
-                r#"{{"requestId":{},"reason":"the caller no longer waits for it"}}"#,
+                r#"{{"requestId":{},"reason":"the caller no longer waits for the answer"}}"#,
                 self.id
             );
             let bytes = jsonrpc::notification("notifications/cancelled", &params);
-            // A full queue means that the server does not listen anyway.
-            let _ = self.link.outbox.try_send(Outbound {
+            // A full queue means that the server is not reading anyway.
+            let _ = self.link.outbox.try_send(OutboundMessage {
                 bytes,
                 ticket: None,
             });
@@ -256,8 +261,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-impl Shared {
-    /// Of a server that is no process of ours.
+impl LinkState {
+    /// Creates the state for a server that is not a child process.
     fn new(message_bytes_max: usize, diagnostics: Arc<Diagnostics>) -> Self {
         Self {
             waiting: Mutex::default(),
@@ -272,13 +277,13 @@ impl Shared {
         }
     }
 
-    fn settle(&self, id: u64, answer: Answered) {
+    fn settle(&self, id: u64, answer: PendingAnswer) {
         if !lock(&self.waiting).settle(id, answer) {
             self.diagnostics.unmatched();
         }
     }
 
-    /// Ends the connection for everybody; the first reason stays.
+    /// Closes the connection for all requests. The first reason is kept.
     fn close(&self, why: &str) {
         self.close_with(&LinkError::disconnected(why));
     }
@@ -289,7 +294,7 @@ impl Shared {
     }
 
     async fn stopped(&self) {
-        // The sender lives in `self`, so that this cannot fail.
+        // Cannot fail, because the sender is a field of `self`.
         let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
     }
 
@@ -298,8 +303,8 @@ impl Shared {
         tokio::time::sleep(time).await;
     }
 
-    /// What is known of the server's end, once one of its streams ended. Whoever hears it may
-    /// look for its last words at once: then they are there.
+    /// Returns how the server ended, once one of its streams has ended. When it returns, the
+    /// server's last lines on stderr are available.
     async fn death(&self) -> String {
         let mut ended = self.ended.subscribe();
         let has_ended = ended.wait_for(Option::is_some);
@@ -315,8 +320,8 @@ impl Shared {
 
 async fn write_all(
     mut writer: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<Outbound>,
-    shared: Arc<Shared>,
+    mut queue: mpsc::Receiver<OutboundMessage>,
+    shared: Arc<LinkState>,
 ) {
     loop {
         let outbound = tokio::select! {
@@ -327,11 +332,11 @@ async fn write_all(
         let Some(outbound) = outbound else { return };
         let written = tokio::select! {
             written = write_one(&mut writer, outbound) => written,
-            // What has begun to leave may be finished, so that more can follow it.
+            // A message that has begun to leave is completed, so that others can follow.
             () = shared.stopped_for(PARTING_WORDS) => return,
         };
         if written.is_err() {
-            // Its output may still hold answers, and a better reason.
+            // The server's output may still contain answers, and a better reason.
             let _ = timeout(shared.death_settles * 2, shared.stopped()).await;
             shared.close("the server closed its input");
             return;
@@ -340,7 +345,7 @@ async fn write_all(
     queue.close();
     let parting = async {
         while let Some(outbound) = queue.recv().await {
-            // No request leaves any more; cancellations of those that left do.
+            // Requests are no longer sent, but cancellations of sent requests are.
             if outbound.ticket.is_none() && write_one(&mut writer, outbound).await.is_err() {
                 return;
             }
@@ -351,9 +356,9 @@ async fn write_all(
 
 async fn write_one(
     writer: &mut (impl AsyncWrite + Unpin),
-    outbound: Outbound,
+    outbound: OutboundMessage,
 ) -> std::io::Result<()> {
-    let Outbound { mut bytes, ticket } = outbound;
+    let OutboundMessage { mut bytes, ticket } = outbound;
     if ticket.as_ref().is_some_and(|ticket| !ticket.leave()) {
         return Ok(());
     }
@@ -377,20 +382,23 @@ async fn write_one(
 
 async fn read_all(
     reader: impl AsyncRead + Unpin,
-    outbox: mpsc::Sender<Outbound>,
-    shared: Arc<Shared>,
+    outbox: mpsc::Sender<OutboundMessage>,
+    shared: Arc<LinkState>,
 ) {
     let mut lines = Lines::new(reader, shared.message_bytes_max);
     let reading = async {
         loop {
             match lines.next().await {
-                Ok(Some(Line::Whole(line))) => hear(line, &outbox, &shared),
+                Ok(Some(Line::Whole(line))) => handle_line(line, &outbox, &shared),
                 Ok(Some(Line::TooLong { head, tail })) => hear_too_long(head, tail, &shared),
                 Ok(Some(Line::Endless { .. })) => {
                     return shared.close_with(&LinkError::too_large(shared.message_bytes_max));
                 }
                 Ok(None) => return shared.close(&shared.death().await),
-                Err(error) => return shared.close(&format!("its output cannot be read: {error}")),
+                Err(error) => {
+                    let why = format!("the server's output could not be read: {error}");
+                    return shared.close(&why);
+                }
             }
         }
     };
@@ -400,38 +408,44 @@ async fn read_all(
     }
 }
 
-fn hear(line: &[u8], outbox: &mpsc::Sender<Outbound>, shared: &Arc<Shared>) {
+fn handle_line(line: &[u8], outbox: &mpsc::Sender<OutboundMessage>, shared: &Arc<LinkState>) {
     match jsonrpc::parse(line) {
-        Incoming::Answer { id, answer } => shared.settle(id, Ok(answer)),
-        Incoming::Notification { method, params } => {
-            let behind = || lock(&shared.waiting).behind().ok();
-            let about = (&*method, params);
-            inquiry::notified(about, &shared.diagnostics, &shared.under_way, behind);
+        IncomingMessage::Answer { id, answer } => shared.settle(id, Ok(answer)),
+        IncomingMessage::Notification { method, params } => {
+            let origin = || lock(&shared.waiting).origin().ok();
+            let (diagnostics, open) = (&shared.diagnostics, &shared.under_way);
+            server_request::notified(&method, params, diagnostics, open, origin);
         }
-        Incoming::Request { id, method, params } if inquiry::is_one(&method) => {
+        IncomingMessage::Request { id, method, params } if server_request::is_one(&method) => {
             let outbox = outbox.clone();
             let tell = |bytes| async move {
                 let ticket = None;
-                let _ = outbox.send(Outbound { bytes, ticket }).await;
+                let _ = outbox.send(OutboundMessage { bytes, ticket }).await;
             };
-            let asked = (id, &*method, params);
-            let behind = lock(&shared.waiting).behind();
-            shared.under_way.begin(asked, behind, tell);
+            let asked = RawRequest {
+                id,
+                method: &method,
+                params,
+            };
+            let origin = lock(&shared.waiting).origin();
+            shared.under_way.begin(asked, origin, tell);
         }
-        Incoming::Request { id, method, .. } => {
+        IncomingMessage::Request { id, method, .. } => {
             let bytes = jsonrpc::answer_request(id, &method);
-            // A server that asks faster than it listens gets fewer answers.
-            let _ = outbox.try_send(Outbound {
+            // A server that sends requests faster than it reads answers gets only some of the
+            // answers.
+            let _ = outbox.try_send(OutboundMessage {
                 bytes,
                 ticket: None,
             });
         }
-        Incoming::Stray => hear_stray(line, shared),
+        IncomingMessage::Stray => hear_stray(line, shared),
     }
 }
 
-/// A broken line may still be somebody's answer: whoever waits should not wait in vain.
-fn hear_stray(line: &[u8], shared: &Shared) {
+/// Handles an invalid line. It may be the answer to a pending request, which then fails instead of
+/// waiting.
+fn hear_stray(line: &[u8], shared: &LinkState) {
     const END_BYTES: usize = 512;
     let tail = line
         .get(line.len().saturating_sub(END_BYTES)..)
@@ -452,8 +466,9 @@ fn hear_stray(line: &[u8], shared: &Shared) {
     }
 }
 
-/// Without its id nobody knows whose answer was lost, so that nobody may go on waiting.
-fn hear_too_long(head: &[u8], tail: &[u8], shared: &Shared) {
+/// Handles a line that is too long. If it has no readable id, it is unknown which answer was lost,
+/// so all pending requests fail.
+fn hear_too_long(head: &[u8], tail: &[u8], shared: &LinkState) {
     if jsonrpc::is_no_answer(head) {
         return shared.diagnostics.stray(head);
     }
@@ -464,7 +479,7 @@ fn hear_too_long(head: &[u8], tail: &[u8], shared: &Shared) {
     }
 }
 
-async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
+async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<LinkState>) {
     const READ_BYTES: usize = 8 * 1024;
     let mut buffer = vec![0; READ_BYTES];
     let reading = async {
@@ -474,7 +489,8 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
                 .stderr(buffer.get(..read).unwrap_or_default());
         }
     };
-    // Whoever closed the link may have done so because of what is still in the pipe.
+    // If the link was closed, the reason may be in the rest of the pipe, so reading continues for a
+    // short time.
     tokio::select! {
         biased;
         () = reading => {}
@@ -483,13 +499,18 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<Shared>) {
     shared.has_said_all.send_replace(true);
 }
 
-async fn watch_child(mut group: ProcessGroup, one: One, grace: Duration, shared: Arc<Shared>) {
+async fn watch_child(
+    mut group: ProcessGroup,
+    one: LiveProcess,
+    grace: Duration,
+    shared: Arc<LinkState>,
+) {
     tokio::select! {
         status = group.child.wait() => {
             shared.ended.send_replace(Some(child::how(status)));
             group.sweep(grace).await;
             drop(one);
-            // Its last answers may still be in the pipe; then the reader sees the end.
+            // The last answers may still be in the pipe, so the reader gets time to reach its end.
             let _ = timeout(DEATH_SETTLES, shared.stopped()).await;
             shared.close(&shared.death().await);
         }

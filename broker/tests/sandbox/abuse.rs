@@ -1,15 +1,15 @@
-//! What is done to a sandbox on purpose: built-ins that come back to the script
-//! without end, memory that ends everywhere, and ten thousand runs of which many
-//! end badly. The host is unharmed each time, and the next run is right.
+//! Tests the sandbox against deliberate abuse: infinite recursion through built-ins, memory that
+//! runs out anywhere, and ten thousand runs of which many fail. The host must survive, and the next
+//! run must be correct.
 
 use airlock::sandbox::{GuestBounds, StopHandle};
 use airlock_core::effect::GuestStop;
 use airlock_core::limits::Limit;
 use sandbox_protocol::{Outcome, StepState};
 
-use crate::harness::{BOUNDS, End, SANDBOX, Told, drive, echo, run, start};
+use crate::harness::{BOUNDS, RunEnd, RunResult, SANDBOX, drive, echo, run, start};
 
-/// Each a function `f` that comes to itself through a built-in that calls the script.
+/// Each script defines a function `f` that calls itself through a built-in function.
 const REENTRANT: &[(&str, &str)] = &[
     ("call", "function f() { return f() + 1 }"),
     ("apply", "function f() { return f.apply(null, [1]) }"),
@@ -246,23 +246,23 @@ const REENTRANT: &[(&str, &str)] = &[
     ),
 ];
 
-fn bounded(script: &str, bounds: GuestBounds) -> Told {
+fn bounded(script: &str, bounds: GuestBounds) -> RunResult {
     drive(&start(script), bounds, echo)
 }
 
-/// Whether a run ended at its depth or at another limit; in any case the host has a word for it.
+/// Returns whether a run ended at a limit. Fails if the run waits or the engine failed.
 #[track_caller]
-fn is_at_a_limit(name: &str, told: &Told) -> bool {
+fn is_at_a_limit(name: &str, told: &RunResult) -> bool {
     match &told.end {
-        End::State(StepState::Waiting { .. }) => panic!("{name} still waits"),
-        End::State(StepState::StackExhausted) | End::Stopped(GuestStop::Limit { .. }) => true,
-        End::State(_) => false,
+        RunEnd::State(StepState::Waiting { .. }) => panic!("{name} still waits"),
+        RunEnd::State(StepState::StackExhausted) | RunEnd::Stopped(GuestStop::Limit { .. }) => true,
+        RunEnd::State(_) => false,
         other => panic!("{name}: {other:?}"),
     }
 }
 
 #[test]
-fn no_built_in_that_calls_the_script_harms_the_host_by_depth() {
+fn reentrant_builtins_cannot_overflow_host_stack() {
     let bounds = GuestBounds {
         cpu_ms_max: 300,
         ..BOUNDS
@@ -273,25 +273,25 @@ fn no_built_in_that_calls_the_script_harms_the_host_by_depth() {
         if !is_at_a_limit(name, &uncaught) {
             ended_otherwise.push(name);
         }
-        // Caught, and gone on with.
+        // The script catches the error and continues.
         let caught = format!(
             "{script}\nlet said = 0; try {{ await f() }} catch {{ said = 1 }}\nreturn [1, said].length"
         );
         let told = bounded(&caught, bounds);
         is_at_a_limit(name, &told);
-        if let End::State(StepState::Done { value }) = &told.end {
+        if let RunEnd::State(StepState::Done { value }) = &told.end {
             assert_eq!(value, b"2", "{name}");
         }
         let next = run("return [3, 1, 2].sort().join()").value();
         assert_eq!(next, "\"1,2,3\"", "after {name}");
     }
-    // Some have an end of their own, such as a promise that nobody settles.
+    // Some end for another reason, such as a promise that is never settled.
     assert!(ended_otherwise.len() <= 8, "{ended_otherwise:?}");
 }
 
-/// Blocks of each size that the guests have, until memory ends: at another block each time.
+/// Allocates blocks of each size until memory runs out, at another block each time.
 #[test]
-fn memory_may_end_at_a_block_of_any_size() {
+fn memory_limit_can_hit_any_block_size() {
     let mut ends = 0;
     for bytes in [
         8, 16, 24, 40, 64, 120, 248, 400, 500, 520, 1_000, 4_000, 16_000, 70_000, 1_000_000,
@@ -301,7 +301,7 @@ fn memory_may_end_at_a_block_of_any_size() {
                 memory_bytes_max: memory_mib * 1024 * 1024,
                 ..BOUNDS
             };
-            // Texts, objects, typed arrays, and the table that grows to hold them.
+            // Strings, objects, typed arrays, and the growing array that holds them.
             let script = format!(
                 "const kept = [];
                  for (let i = 0; ; i++) {{
@@ -312,7 +312,7 @@ fn memory_may_end_at_a_block_of_any_size() {
             let told = bounded(&script, bounds);
             let is_memory = matches!(
                 &told.end,
-                End::Stopped(GuestStop::Limit {
+                RunEnd::Stopped(GuestStop::Limit {
                     limit: Limit::Memory,
                     ..
                 })
@@ -329,9 +329,9 @@ fn memory_may_end_at_a_block_of_any_size() {
     assert_eq!(ends, 45);
 }
 
-/// A result that has no room ends the run while it becomes a value.
+/// A result that exceeds the memory ends the run while it is decoded.
 #[test]
-fn memory_may_end_while_a_result_is_read() {
+fn memory_limit_can_hit_while_reading_result() {
     let rows =
         "{\"id\":1,\"name\":\"a text of some length\",\"tags\":[\"a\",\"b\"],\"at\":{\"x\":1.5}},";
     let script = "const text = await logs.search({}); return text.length";
@@ -346,10 +346,10 @@ fn memory_may_end_while_a_result_is_read() {
             Some(Outcome::Value(result.clone().into_bytes()))
         });
         match &told.end {
-            End::State(StepState::Done { value }) => {
+            RunEnd::State(StepState::Done { value }) => {
                 assert_eq!(*value, (count + 1).to_string().as_bytes())
             }
-            End::Stopped(GuestStop::Limit {
+            RunEnd::Stopped(GuestStop::Limit {
                 limit: Limit::Memory,
                 ..
             }) => stopped += 1,
@@ -360,62 +360,65 @@ fn memory_may_end_while_a_result_is_read() {
     assert_eq!(run("return 1 + 1").value(), "2");
 }
 
-/// Each ends badly, and in one way only, whatever ran before it.
-const BAD: &[(&str, Ending)] = &[
-    ("function f() { return f() + 1 } return f()", Ending::Stack),
+/// Each script fails in one way only, no matter which scripts ran before.
+const BAD: &[(&str, AbuseEnd)] = &[
+    (
+        "function f() { return f() + 1 } return f()",
+        AbuseEnd::Stack,
+    ),
     (
         "return 'x'.repeat(2 ** 29).split('')",
-        Ending::Limit(Limit::Memory),
+        AbuseEnd::Limit(Limit::Memory),
     ),
     (
         "throw new Error('as it should')",
-        Ending::Failed("Error", "as it should"),
+        AbuseEnd::Failed("Error", "as it should"),
     ),
-    ("await new Promise(() => {})", Ending::Deadlock),
+    ("await new Promise(() => {})", AbuseEnd::Deadlock),
     (
         "const a = []; a.push(a); return a",
-        Ending::Failed("TypeError", "itself"),
+        AbuseEnd::Failed("TypeError", "itself"),
     ),
     (
         "let o = {}; for (let i = 0; i < 3e4; i++) o = { o }; return JSON.stringify(o).length",
-        Ending::Limit(Limit::Stack),
+        AbuseEnd::Limit(Limit::Stack),
     ),
     (
         "return null.member",
-        Ending::Failed("TypeError", "cannot read `member` of null"),
+        AbuseEnd::Failed("TypeError", "cannot read `member` of null"),
     ),
-    ("syntax error (", Ending::Failed("SyntaxError", "")),
-    ("for (;;) {}", Ending::Limit(Limit::Cpu)),
+    ("syntax error (", AbuseEnd::Failed("SyntaxError", "")),
+    ("for (;;) {}", AbuseEnd::Limit(Limit::Cpu)),
     (
         "const a = []; for (;;) a.push(new Uint8Array(70_000))",
-        Ending::Limit(Limit::Memory),
+        AbuseEnd::Limit(Limit::Memory),
     ),
     (
         "return new Array(60_000).fill('a text of some length')",
-        Ending::ValueTooLarge,
+        AbuseEnd::ValueTooLarge,
     ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Ending {
+enum AbuseEnd {
     Stack,
     Deadlock,
     ValueTooLarge,
     Limit(Limit),
-    /// The name of the error, and a part of what it says.
+    /// The name of the error, and a part of its message.
     Failed(&'static str, &'static str),
 }
 
-impl Ending {
-    fn is_of(self, end: &End) -> bool {
+impl AbuseEnd {
+    fn is_of(self, end: &RunEnd) -> bool {
         match (self, end) {
-            (Self::Stack, End::State(StepState::StackExhausted))
-            | (Self::Deadlock, End::State(StepState::Deadlocked))
-            | (Self::ValueTooLarge, End::State(StepState::ValueTooLarge)) => true,
-            (Self::Limit(expected), End::Stopped(GuestStop::Limit { limit, .. })) => {
+            (Self::Stack, RunEnd::State(StepState::StackExhausted))
+            | (Self::Deadlock, RunEnd::State(StepState::Deadlocked))
+            | (Self::ValueTooLarge, RunEnd::State(StepState::ValueTooLarge)) => true,
+            (Self::Limit(expected), RunEnd::Stopped(GuestStop::Limit { limit, .. })) => {
                 *limit == expected
             }
-            (Self::Failed(name, said), End::State(StepState::Failed(error))) => {
+            (Self::Failed(name, said), RunEnd::State(StepState::Failed(error))) => {
                 error.name == name && error.message.contains(said)
             }
             _ => false,
@@ -424,7 +427,7 @@ impl Ending {
 }
 
 #[test]
-fn ten_thousand_runs_with_traps_among_them_are_each_right() {
+fn ten_thousand_runs_with_traps_are_each_correct() {
     let tight = GuestBounds {
         memory_bytes_max: 12 * 1024 * 1024,
         ..BOUNDS
@@ -433,9 +436,9 @@ fn ten_thousand_runs_with_traps_among_them_are_each_right() {
     for turn in 0..10_000_u32 {
         if turn % 20 == 7 {
             let (script, ending) = BAD[turn as usize / 20 % BAD.len()];
-            // What never ends is stopped soon; anything else has all the time that it needs.
+            // A script that never ends is stopped soon. The others have enough time.
             let cpu_ms_max = match ending {
-                Ending::Limit(Limit::Cpu) => 20,
+                AbuseEnd::Limit(Limit::Cpu) => 20,
                 _ => tight.cpu_ms_max,
             };
             let told = bounded(

@@ -1,8 +1,8 @@
-//! The forms that a script may have, and where its errors are.
+//! Tests the forms that a script may have, and the positions of its errors.
 
 use sandbox_protocol::StepState;
 
-use crate::harness::{BOUNDS, End, by_engine, drive, echo, run, start};
+use crate::harness::{BOUNDS, RunEnd, by_engine, drive, echo, run, start};
 
 #[track_caller]
 fn gives(script: &str, expected: &str) {
@@ -10,7 +10,7 @@ fn gives(script: &str, expected: &str) {
 }
 
 #[test]
-fn a_body_awaits_and_returns() {
+fn body_awaits_and_returns() {
     gives("return 1 + 1", "2");
     gives("const x = await logs.tail({n: 1});\nreturn x.args.n", "1");
     gives("", "");
@@ -20,7 +20,7 @@ fn a_body_awaits_and_returns() {
 }
 
 #[test]
-fn a_single_function_is_called_with_the_input() {
+fn single_function_is_called_with_input() {
     let mut with_input = start("");
     with_input.input = br#"{"n":20}"#.to_vec();
     for script in [
@@ -44,7 +44,7 @@ fn a_single_function_is_called_with_the_input() {
 }
 
 #[test]
-fn a_single_expression_is_the_value() {
+fn single_expression_is_the_value() {
     gives("(async () => { return await 5 })()", "5");
     gives("1 + 1", "2");
     gives(
@@ -55,14 +55,14 @@ fn a_single_expression_is_the_value() {
 }
 
 #[test]
-fn two_statements_are_a_body() {
+fn two_statements_form_a_body() {
     gives("1; 2", "");
     gives("function f() { return 1 }\nf()", "");
     gives("async () => 1\nreturn 2", "2");
 }
 
 #[test]
-fn a_script_cannot_end_its_wrapper() {
+fn script_cannot_close_its_wrapper() {
     for script in [
         "} return 1; {",
         "})(); (async function () {",
@@ -73,12 +73,12 @@ fn a_script_cannot_end_its_wrapper() {
 }
 
 #[test]
-fn a_syntax_error_has_its_place() {
+fn syntax_error_has_place() {
     for (script, line, column) in [
         ("const a = 1;\nconst b = ;\n", 2, 11),
-        // The name that is there already, or what follows it.
+        // Boa: the duplicate name. QuickJS: the token after the name.
         ("let x = 1;\nlet x = 2;", 2, by_engine(5, 7)),
-        // Where it ends, or where it begins.
+        // Boa: the end of the string. QuickJS: its beginning.
         ("return 'unclosed", 1, by_engine(17, 8)),
         ("const r: number = 3", 1, 8),
         ("with (a) {}", 1, 1),
@@ -97,7 +97,7 @@ fn a_syntax_error_has_its_place() {
 }
 
 #[test]
-fn a_thrown_error_has_its_place_and_frames() {
+fn thrown_error_has_place_and_frames() {
     let told = run("const a = 1;\nfunction f() {\n  throw new TypeError('no');\n}\nawait 0;\nf();");
     let error = told.error();
     assert_eq!(
@@ -114,7 +114,7 @@ fn a_thrown_error_has_its_place_and_frames() {
 }
 
 #[test]
-fn places_are_right_in_every_form() {
+fn places_are_correct_in_every_form() {
     for (script, line) in [
         ("throw new Error('x')", 1),
         ("async () => {\n throw new Error('x')\n}", 2),
@@ -130,7 +130,7 @@ fn places_are_right_in_every_form() {
 }
 
 #[test]
-fn what_was_missing_is_named() {
+fn missing_property_is_named() {
     for (script, message, line, column) in [
         (
             "const data = await logs.search({});\n\nreturn data.items.map((i) => i.id)",
@@ -213,7 +213,7 @@ fn what_was_missing_is_named() {
 }
 
 #[test]
-fn a_second_look_makes_no_second_call() {
+fn second_look_repeats_no_call() {
     let told = run("console.log('once');\nconst d = await logs.tail({});\nreturn d.rows.length");
     assert_eq!(
         (told.calls.len(), told.console.as_slice()),
@@ -223,7 +223,7 @@ fn a_second_look_makes_no_second_call() {
 }
 
 #[test]
-fn the_stack_that_a_script_sees_is_its_own() {
+fn stack_property_shows_only_script_frames() {
     let told = run("await 0\ntry {\n null.x\n} catch (e) { return e.stack }");
     assert!(
         told.value().starts_with("\"TypeError: "),
@@ -238,7 +238,7 @@ fn the_stack_that_a_script_sees_is_its_own() {
 }
 
 #[test]
-fn anything_can_be_thrown() {
+fn any_value_can_be_thrown() {
     for (script, message) in [
         ("throw null", "null"),
         ("throw undefined", "undefined"),
@@ -252,7 +252,7 @@ fn anything_can_be_thrown() {
 }
 
 #[test]
-fn no_getter_of_a_thrown_error_runs() {
+fn getters_of_thrown_errors_do_not_run() {
     let told = run("const e = new Error('x');
          for (const name of ['message', 'name', 'stack', 'cause', 'code'])
            Object.defineProperty(e, name, { get() { logs.tail({}); console.log('ran') } });
@@ -262,14 +262,14 @@ fn no_getter_of_a_thrown_error_runs() {
 }
 
 #[test]
-fn a_long_chain_of_causes_is_cut() {
+fn long_cause_chain_is_truncated() {
     let told =
         run("let e; for (let i = 0; i < 1e4; i++) e = new Error('n' + i, { cause: e }); throw e");
     assert!(told.error().message.len() < 500, "{}", told.error().message);
 }
 
 #[test]
-fn text_never_becomes_code() {
+fn eval_and_function_constructor_are_unavailable() {
     for script in [
         "eval('1')",
         "(0, eval)('1')",
@@ -293,7 +293,7 @@ fn text_never_becomes_code() {
 }
 
 #[test]
-fn nothing_can_be_imported() {
+fn import_is_unavailable() {
     let told = run("try { await import('fs') } catch (e) { return e.message }");
     assert!(told.value().contains("cannot import"), "{}", told.value());
     for script in [
@@ -310,7 +310,7 @@ fn nothing_can_be_imported() {
 }
 
 #[test]
-fn what_is_absent_is_absent() {
+fn absent_globals_are_undefined() {
     gives(
         "return ['SharedArrayBuffer', 'Atomics', 'ShadowRealm', 'WebAssembly', 'process', 'require', 'fetch', 'Deno', 'Worker']
            .filter((name) => name in globalThis)",
@@ -331,13 +331,13 @@ fn strict_mode_is_always_on() {
 }
 
 #[test]
-fn a_promise_that_nothing_settles_is_a_deadlock() {
+fn unsettled_promise_is_a_deadlock() {
     for script in [
         "await new Promise(() => {})",
         "export default new Promise(() => {})",
     ] {
         assert!(
-            matches!(run(script).end, End::State(StepState::Deadlocked)),
+            matches!(run(script).end, RunEnd::State(StepState::Deadlocked)),
             "{script}"
         );
     }

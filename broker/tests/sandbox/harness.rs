@@ -1,5 +1,4 @@
-//! Drives one guest by hand: answers its calls, lets its clock jump, and keeps
-//! what it said.
+//! Drives one guest: answers its calls, advances its clock, and records its output.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -11,14 +10,14 @@ use sandbox_protocol::{
     StepState, ToolStub,
 };
 
-/// The engine that these tests are about, as `AIRLOCK_ENGINE` says.
+/// The tested engine, from `AIRLOCK_ENGINE`.
 pub static ENGINE: LazyLock<JsEngine> = LazyLock::new(|| {
     std::env::var("AIRLOCK_ENGINE").map_or(JsEngine::default(), |name| {
         JsEngine::of_name(&name).expect("AIRLOCK_ENGINE names an engine")
     })
 });
 
-/// Where the engines differ, and both are right: `docs/design/0022` lists each such place.
+/// Returns the expectation for the tested engine. `docs/design/0022` lists the differences.
 pub fn by_engine<T>(boa: T, quickjs: T) -> T {
     match *ENGINE {
         JsEngine::Boa => boa,
@@ -38,7 +37,7 @@ pub const LIMITS: GuestLimits = GuestLimits {
     recursion_max: 2_000,
 };
 
-/// More time than any script takes that is not stopped, on a slow machine too.
+/// Enough time for every script that is not stopped, also on a slow machine.
 pub const BOUNDS: GuestBounds = GuestBounds {
     cpu_ms_max: 20_000,
     memory_bytes_max: 64 * 1024 * 1024,
@@ -47,7 +46,7 @@ pub const BOUNDS: GuestBounds = GuestBounds {
 
 pub const NOW_MS: u64 = 1_700_000_000_000;
 
-/// Two servers, one of them with a tool whose name needs a guess.
+/// Returns the stubs of two servers.
 pub fn stubs() -> Vec<ServerStubs> {
     let server = |name: &str, tools: &[&str]| ServerStubs {
         name: name.to_owned(),
@@ -79,8 +78,8 @@ pub fn start(script: &str) -> Start {
     }
 }
 
-/// What has to be over so soon, whatever comes of it: a machine that did not run it for a moment
-/// is late once, a slow one within a multiple of it, and what is late each time is late of itself.
+/// Fails unless `attempt` ends within `most`. Allows for a busy or slow machine: it tries five
+/// times, the last two times with a multiple of `most`.
 #[track_caller]
 pub fn soon(most: Duration, attempt: impl Fn()) {
     let mut walls = Vec::new();
@@ -98,26 +97,26 @@ pub fn soon(most: Duration, attempt: impl Fn()) {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum End {
+pub enum RunEnd {
     State(StepState),
     Stopped(GuestStop),
 }
 
-pub struct Told {
-    pub end: End,
+pub struct RunResult {
+    pub end: RunEnd,
     pub console: Vec<String>,
     pub calls: Vec<OpenCall>,
     pub usage: GuestUsage,
-    /// Where the guest's clock ended, from its start.
+    /// The time that passed on the guest's clock.
     pub elapsed_ms: u64,
 }
 
-impl Told {
-    /// The value's JSON text.
+impl RunResult {
+    /// Returns the value as JSON text.
     #[track_caller]
     pub fn value(&self) -> String {
         match &self.end {
-            End::State(StepState::Done { value }) => String::from_utf8(value.clone()).unwrap(),
+            RunEnd::State(StepState::Done { value }) => String::from_utf8(value.clone()).unwrap(),
             other => panic!("not done: {other:?}\nconsole: {:?}", self.console),
         }
     }
@@ -125,7 +124,7 @@ impl Told {
     #[track_caller]
     pub fn error(&self) -> &ScriptError {
         match &self.end {
-            End::State(StepState::Failed(error)) => error,
+            RunEnd::State(StepState::Failed(error)) => error,
             other => panic!("not failed: {other:?}"),
         }
     }
@@ -138,7 +137,7 @@ impl Told {
     }
 }
 
-/// Answers a call with what it was asked, `{"tool":…,"args":…}`.
+/// Answers a call with its own tool and arguments, `{"tool":…,"args":…}`.
 pub fn echo(call: &OpenCall) -> Option<Outcome> {
     let tool = &stubs()[usize::from(call.server)].tools[usize::from(call.tool)].member;
     let args = std::str::from_utf8(&call.args).unwrap();
@@ -158,20 +157,20 @@ pub fn failure(code: &str, message: &str) -> Outcome {
     })
 }
 
-pub fn run(script: &str) -> Told {
+pub fn run(script: &str) -> RunResult {
     drive(&start(script), BOUNDS, echo)
 }
 
-pub fn run_with(script: &str, answer: impl FnMut(&OpenCall) -> Option<Outcome>) -> Told {
+pub fn run_with(script: &str, answer: impl FnMut(&OpenCall) -> Option<Outcome>) -> RunResult {
     drive(&start(script), BOUNDS, answer)
 }
 
-/// Drives a run to its end. Calls that `answer` has nothing for stay open.
+/// Drives a run to its end. Calls for which `answer` returns `None` stay open.
 pub fn drive(
     start: &Start,
     bounds: GuestBounds,
     mut answer: impl FnMut(&OpenCall) -> Option<Outcome>,
-) -> Told {
+) -> RunResult {
     let mut guest: Guest = SANDBOX.guest(bounds, &StopHandle::default());
     let mut now_ms = start.now_ms;
     let mut console = Vec::new();
@@ -186,7 +185,7 @@ pub fn drive(
                 | GuestStop::Busy { console: lines, .. }
                 | GuestStop::Interrupted { console: lines }) = &stop;
                 console.extend(lines.iter().map(|line| line.text.clone()));
-                break End::Stopped(stop);
+                break RunEnd::Stopped(stop);
             }
         };
         console.extend(step.console.into_iter().map(|line| line.text));
@@ -206,15 +205,15 @@ pub fn drive(
                 if outcomes.is_empty() {
                     match wake_at_ms {
                         Some(at_ms) => now_ms = now_ms.max(at_ms),
-                        None => break End::State(step.state),
+                        None => break RunEnd::State(step.state),
                     }
                 }
                 turn = guest.resume(&Resume { now_ms, outcomes });
             }
-            state => break End::State(state),
+            state => break RunEnd::State(state),
         }
     };
-    Told {
+    RunResult {
         end,
         console,
         calls,

@@ -1,5 +1,5 @@
-//! What the host makes of an image that is not the one it should be: of another
-//! version, for another processor, tampered with, cut, or no image at all.
+//! Tests that the host refuses an image of another version or target, a modified or truncated one,
+//! and other bytes.
 
 use airlock::sandbox::{Sandbox, SandboxError};
 use airlock_core::id::Digest;
@@ -7,14 +7,14 @@ use guest_image::GuestImage;
 
 use crate::harness::ENGINE;
 
-/// The image of the engine that these tests are about.
+/// Returns the image of the tested engine.
 fn image() -> GuestImage {
-    ENGINE.image().expect("this build carries the engine")
+    ENGINE.image().expect("this build contains the engine")
 }
 
-/// Loads bytes that somebody decided on: their digest is right.
+/// Loads bytes as an image, with the correct digest.
 fn load(precompiled: Vec<u8>) -> Result<Sandbox, SandboxError> {
-    let digest = Digest::of(&precompiled).to_string();
+    let digest = Digest::sha256(&precompiled).to_string();
     let digest: &'static str = digest["sha256:".len()..].to_owned().leak();
     Sandbox::load(GuestImage {
         name: "other",
@@ -23,12 +23,12 @@ fn load(precompiled: Vec<u8>) -> Result<Sandbox, SandboxError> {
     })
 }
 
-/// The image with `new` in the place of the first `old`.
+/// Returns the image, with the first `old` replaced by `new`.
 fn patched(old: &[u8], new: &[u8]) -> Vec<u8> {
     assert_eq!(old.len(), new.len());
     let mut bytes = image().precompiled.to_vec();
     let at = bytes.windows(old.len()).position(|it| it == old);
-    let at = at.expect("the image says what it was made for");
+    let at = at.expect("the image contains its version and target");
     bytes[at..at + old.len()].copy_from_slice(new);
     bytes
 }
@@ -41,7 +41,7 @@ fn why(loaded: Result<Sandbox, SandboxError>) -> String {
 }
 
 #[test]
-fn an_image_with_another_digest_is_refused() {
+fn image_with_wrong_digest_is_refused() {
     for digest in [
         "00",
         "0000000000000000000000000000000000000000000000000000000000000000",
@@ -55,7 +55,7 @@ fn an_image_with_another_digest_is_refused() {
 
 /// ISO-03
 #[test]
-fn an_image_of_which_one_bit_differs_is_refused_wherever_it_stands() {
+fn image_with_one_flipped_bit_is_refused() {
     let length = image().precompiled.len();
     let mut bytes = image().precompiled.to_vec();
     for (at, bit) in [
@@ -79,10 +79,10 @@ fn an_image_of_which_one_bit_differs_is_refused_wherever_it_stands() {
     }
 }
 
-/// ISO-03: the digest was decided on, and still it is not for this program.
+/// ISO-03: the digest is correct, but the image is not for this program.
 #[test]
-fn an_image_of_another_version_or_for_another_processor_is_refused() {
-    // As its first section begins: a module, two bytes of version, the version.
+fn image_of_other_version_or_target_is_refused() {
+    // The beginning of its first section: a kind, the length of the version, the version.
     let said = why(load(patched(b"\x00\x0248", b"\x00\x0247")));
     assert!(said.contains("version"), "{said}");
     let here = std::env::consts::ARCH;
@@ -92,7 +92,7 @@ fn an_image_of_another_version_or_for_another_processor_is_refused() {
 }
 
 #[test]
-fn bytes_that_are_no_image_are_refused() {
+fn non_image_bytes_are_refused() {
     why(load(b"not an image".to_vec()));
     why(load(Vec::new()));
     let half = image().precompiled.len() / 2;

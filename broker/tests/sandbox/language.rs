@@ -1,5 +1,5 @@
-//! What the language promises, and an engine has had wrong: what a script prints is what stands
-//! beside it.
+//! Tests parts of the language that an engine once had wrong. Each script `language/*.js` must
+//! print the text of the `.txt` file with its name.
 
 use airlock::sandbox::GuestBounds;
 
@@ -16,7 +16,7 @@ fn prints(script: &str, expected: &str) {
 }
 
 #[test]
-fn values_are_as_specified() {
+fn values_follow_the_specification() {
     prints(
         include_str!("language/values.js"),
         include_str!("language/values.txt"),
@@ -24,7 +24,7 @@ fn values_are_as_specified() {
 }
 
 #[test]
-fn jumps_lead_where_they_say_and_close_what_they_leave() {
+fn jumps_go_to_target_and_close_iterators() {
     prints(
         include_str!("language/jumps.js"),
         include_str!("language/jumps.txt"),
@@ -32,7 +32,7 @@ fn jumps_lead_where_they_say_and_close_what_they_leave() {
 }
 
 #[test]
-fn names_are_found_where_they_stand() {
+fn names_resolve_in_their_scope() {
     prints(
         include_str!("language/names.js"),
         include_str!("language/names.txt"),
@@ -40,32 +40,32 @@ fn names_are_found_where_they_stand() {
 }
 
 #[test]
-fn names_are_declared_where_others_stand() {
+fn declarations_shadow_correctly() {
     prints(
         include_str!("language/declared.js"),
         include_str!("language/declared.txt"),
     );
 }
 
-/// Each pair in each operator; the expectation is what V8 says.
+/// Compares each pair with each operator. The expected text is V8's output.
 #[test]
-fn bigints_stand_in_order_beside_numbers() {
+fn bigints_compare_with_numbers() {
     prints(
         include_str!("language/bigints.js"),
         include_str!("language/bigints.txt"),
     );
 }
 
-/// The expectation is what V8 says.
+/// The expected text is V8's output.
 #[test]
-fn keys_become_texts_when_their_values_are_there() {
+fn computed_keys_are_converted_after_evaluation() {
     prints(
         include_str!("language/keys.js"),
         include_str!("language/keys.txt"),
     );
 }
 
-/// The expectation is what V8 says, but for the last lines, which the console of both guests prints.
+/// The expected text is V8's output, except for the last lines, which test the guests' console.
 #[test]
 fn what_is_converted_within_itself_has_no_invented_value() {
     prints(
@@ -74,7 +74,7 @@ fn what_is_converted_within_itself_has_no_invented_value() {
     );
 }
 
-/// Each function of the language, given objects that fail at their n-th use.
+/// Calls each built-in function with objects that throw at their n-th use.
 #[test]
 fn errors_come_out_of_what_is_built_in() {
     let bounds = GuestBounds {

@@ -1,4 +1,5 @@
-//! Every way to go too far ends as its limit, and the next run is right.
+//! Tests that each way to exceed a limit ends the run with that limit, and that the next run is
+//! correct.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,10 @@ use airlock_core::limits::Limit;
 use sandbox_protocol::{CallOutcome, Resume, StepState};
 
 use crate::harness::{
-    BOUNDS, End, NOW_MS, SANDBOX, Told, by_engine, drive, echo, run, soon, start,
+    BOUNDS, NOW_MS, RunEnd, RunResult, SANDBOX, by_engine, drive, echo, run, soon, start,
 };
 
-fn short(script: &str) -> Told {
+fn short(script: &str) -> RunResult {
     let bounds = GuestBounds {
         cpu_ms_max: 200,
         ..BOUNDS
@@ -19,7 +20,7 @@ fn short(script: &str) -> Told {
     over(script, bounds)
 }
 
-fn over(script: &str, bounds: GuestBounds) -> Told {
+fn over(script: &str, bounds: GuestBounds) -> RunResult {
     let begun = Instant::now();
     let told = drive(&start(script), bounds, echo);
     assert!(begun.elapsed() < Duration::from_secs(600), "{script}");
@@ -34,14 +35,14 @@ fn stopped_by(script: &str, limit: Limit) {
         _ => over(script, BOUNDS),
     };
     match told.end {
-        End::Stopped(GuestStop::Limit { limit: found, .. }) if found == limit => {}
-        End::State(StepState::StackExhausted) if limit == Limit::Stack => {}
+        RunEnd::Stopped(GuestStop::Limit { limit: found, .. }) if found == limit => {}
+        RunEnd::State(StepState::StackExhausted) if limit == Limit::Stack => {}
         other => panic!("{script:.200}: {other:?}"),
     }
 }
 
 #[test]
-fn endless_loops_end_with_the_cpu_limit() {
+fn endless_loop_hits_cpu_limit() {
     for script in [
         "for (;;) {}",
         "while (true) try { throw 1 } catch {}",
@@ -56,12 +57,12 @@ fn endless_loops_end_with_the_cpu_limit() {
     }
 }
 
-/// Where a script was that met a limit, after calls that were answered. The look for it is short,
-/// and on a busy or slow machine at times too short.
+/// Returns where a script was when it reached a limit. The second look has little time, so on a
+/// busy or slow machine it may find nothing. Then the run is repeated with the next limit.
 fn met(script: &str, cpu_ms_max: [u64; 5]) -> Whereabouts {
     let mut looks = cpu_ms_max.into_iter();
     let found = looks.find_map(|cpu_ms_max| looked_for(script, cpu_ms_max));
-    found.unwrap_or_else(|| panic!("{script}: nowhere"))
+    found.unwrap_or_else(|| panic!("{script}: no position"))
 }
 
 fn looked_for(script: &str, cpu_ms_max: u64) -> Option<Whereabouts> {
@@ -89,7 +90,7 @@ fn looked_for(script: &str, cpu_ms_max: u64) -> Option<Whereabouts> {
 }
 
 #[test]
-fn a_limit_says_where_the_script_was() {
+fn limit_reports_script_position() {
     let place = |script: &str| {
         let met = met(script, [200, 200, 200, 1_000, 4_000]);
         (met.line, met.column)
@@ -113,7 +114,7 @@ fn a_limit_says_where_the_script_was() {
 }
 
 #[test]
-fn a_second_look_ends_soon_after_the_deadline() {
+fn second_look_ends_soon_after_deadline() {
     soon(Duration::from_millis(200 + 600), || {
         let bounds = GuestBounds {
             deadline_at_ms: host_now_ms() + 200,
@@ -123,18 +124,18 @@ fn a_second_look_ends_soon_after_the_deadline() {
     });
 }
 
-/// By whichever limit comes first: that depends on the engine and on the machine.
+/// The engine and the machine determine which limit comes first.
 #[test]
-fn an_array_without_end_ends() {
+fn endless_array_growth_ends() {
     let end = short("Array.from({ length: 2 ** 31 }, () => {})").end;
-    let End::Stopped(GuestStop::Limit { limit, .. }) = &end else {
+    let RunEnd::Stopped(GuestStop::Limit { limit, .. }) = &end else {
         panic!("{end:?}")
     };
     assert!(matches!(limit, Limit::Cpu | Limit::Memory), "{end:?}");
 }
 
 #[test]
-fn memory_bombs_end_with_the_memory_limit() {
+fn memory_bomb_hits_memory_limit() {
     for script in [
         "const a = []; for (;;) a.push(new Array(1e5).fill(1))",
         "const a = []; for (;;) a.push({ a: 1 })",
@@ -149,7 +150,7 @@ fn memory_bombs_end_with_the_memory_limit() {
         assert!(
             matches!(
                 told.end,
-                End::Stopped(GuestStop::Limit {
+                RunEnd::Stopped(GuestStop::Limit {
                     limit: Limit::Memory,
                     ..
                 })
@@ -161,9 +162,10 @@ fn memory_bombs_end_with_the_memory_limit() {
     assert_eq!(run("return 1 + 1").value(), "2");
 }
 
-/// QuickJS bounds a text before it takes memory for it, and adding two takes none.
+/// QuickJS checks the length of a string before it allocates memory, and concatenation allocates
+/// none.
 #[test]
-fn a_text_without_end_ends() {
+fn endless_string_growth_ends() {
     for (script, ended) in [
         (
             "let s = 'x'; for (;;) s += s",
@@ -182,7 +184,7 @@ fn a_text_without_end_ends() {
 }
 
 #[test]
-fn an_enormous_buffer_is_an_exception() {
+fn enormous_buffer_throws() {
     assert_eq!(
         run("try { new ArrayBuffer(2 ** 31) } catch (e) { return e.name }").value(),
         "\"RangeError\""
@@ -190,7 +192,7 @@ fn an_enormous_buffer_is_an_exception() {
 }
 
 #[test]
-fn recursion_ends_with_the_stack_limit() {
+fn recursion_hits_stack_limit() {
     for script in [
         "function f() { f() } f()",
         "const o = { get x() { return this.x } }; o.x",
@@ -206,18 +208,18 @@ fn recursion_ends_with_the_stack_limit() {
     }
 }
 
-/// Who tries again at every level computes, and makes errors, for as long as may be.
+/// The script retries at every level, so it computes and creates errors until a limit.
 #[test]
-fn recursion_that_catches_itself_ends() {
+fn recursion_catching_its_own_error_ends() {
     let told = short("function f() { try { f() } catch { f() } } f()");
-    let End::Stopped(GuestStop::Limit { limit, .. }) = &told.end else {
+    let RunEnd::Stopped(GuestStop::Limit { limit, .. }) = &told.end else {
         panic!("{:?}", told.end);
     };
     assert!(matches!(limit, Limit::Cpu | Limit::Memory), "{limit:?}");
 }
 
 #[test]
-fn recursion_is_an_error_where_somebody_catches_it() {
+fn caught_recursion_is_an_error() {
     for script in [
         "function f() { return 1 + f() } try { f() } catch (e) { return e.name }",
         "const f = (n) => { f(n + 1) }; try { f(0) } catch (e) { return e.name }",
@@ -232,7 +234,7 @@ fn recursion_is_an_error_where_somebody_catches_it() {
 }
 
 #[test]
-fn a_long_promise_chain_is_drained() {
+fn long_promise_chain_is_drained() {
     let told = run(
         "let p = Promise.resolve(0); for (let i = 0; i < 1e4; i++) p = p.then((n) => n + 1); return await p",
     );
@@ -240,7 +242,7 @@ fn a_long_promise_chain_is_drained() {
 }
 
 #[test]
-fn deep_source_is_a_syntax_error() {
+fn deeply_nested_source_is_a_syntax_error() {
     for script in [
         "(".repeat(100_000),
         "[".repeat(100_000),
@@ -255,7 +257,7 @@ fn deep_source_is_a_syntax_error() {
 }
 
 #[test]
-fn deep_source_of_other_kinds_ends_somehow() {
+fn deep_source_of_other_kinds_ends() {
     for script in [
         format!("return 1{}", "+1".repeat(200_000)),
         format!("return a{}", ".a".repeat(200_000)),
@@ -272,9 +274,9 @@ fn deep_source_of_other_kinds_ends_somehow() {
         "return ".to_owned() + &"2 ** ".repeat(50_000) + "1",
     ] {
         match run(&script).end {
-            End::State(StepState::Failed(_))
-            | End::Stopped(_)
-            | End::State(StepState::Done { .. }) => {}
+            RunEnd::State(StepState::Failed(_))
+            | RunEnd::Stopped(_)
+            | RunEnd::State(StepState::Done { .. }) => {}
             other => panic!("{script:.20}: {other:?}"),
         }
         assert_eq!(run("return 1 + 1").value(), "2");
@@ -282,7 +284,7 @@ fn deep_source_of_other_kinds_ends_somehow() {
 }
 
 #[test]
-fn a_chain_that_people_write_still_works() {
+fn ordinary_method_chain_works() {
     let sum = format!("return 0{}", " + 1".repeat(1_000));
     assert_eq!(run(&sum).value(), "1000");
     let nested = format!("return {}1{}", "[".repeat(100), "]".repeat(100));
@@ -295,27 +297,27 @@ fn a_chain_that_people_write_still_works() {
 }
 
 #[test]
-fn a_flood_of_output_is_kept_counted_and_stopped() {
+fn output_flood_is_kept_counted_and_stopped() {
     let mut start = start("for (;;) console.log('x'.repeat(1e4))");
     start.limits.console_flood_bytes_max = 2_000_000;
     let told = drive(&start, BOUNDS, echo);
     assert!(
-        matches!(told.end, End::State(StepState::OutputFlood)),
+        matches!(told.end, RunEnd::State(StepState::OutputFlood)),
         "{:?}",
         told.end
     );
     let kept: usize = told.console.iter().map(|line| line.len() + 1).sum();
-    assert_eq!(kept, 262_144, "to the byte, each line with its break");
+    assert_eq!(kept, 262_144, "bytes of all lines with their line breaks");
 
     start.script = "try { for (;;) console.log('x'.repeat(1e4)) } catch { return 'caught' } finally { return 'finally' }".to_owned();
     assert!(matches!(
         drive(&start, BOUNDS, echo).end,
-        End::State(StepState::OutputFlood)
+        RunEnd::State(StepState::OutputFlood)
     ));
 }
 
 #[test]
-fn no_line_runs_behind_a_flood_whatever_becomes_of_its_error() {
+fn no_code_runs_after_output_flood() {
     let flood = "for (;;) console.log('x'.repeat(1e4))";
     for script in [
         format!("new Promise(() => {{ {flood} }}); await logs.tail({{}})"),
@@ -337,7 +339,7 @@ fn no_line_runs_behind_a_flood_whatever_becomes_of_its_error() {
         let mut start = start(&script);
         start.limits.console_flood_bytes_max = 400_000;
         let told = drive(&start, BOUNDS, echo);
-        let End::State(StepState::OutputFlood) = told.end else {
+        let RunEnd::State(StepState::OutputFlood) = told.end else {
             panic!("{script}: {:?}", told.end);
         };
         assert_eq!(told.args(), [] as [&str; 0], "{script}");
@@ -346,13 +348,13 @@ fn no_line_runs_behind_a_flood_whatever_becomes_of_its_error() {
 }
 
 #[test]
-fn empty_lines_are_not_free() {
+fn empty_lines_count_towards_output() {
     let mut start = start("for (;;) console.log('')");
     start.limits.console_bytes_max = 1_000;
     start.limits.console_flood_bytes_max = 20_000;
     let told = drive(&start, BOUNDS, echo);
     assert!(
-        matches!(told.end, End::State(StepState::OutputFlood)),
+        matches!(told.end, RunEnd::State(StepState::OutputFlood)),
         "{:?}",
         told.end
     );
@@ -360,7 +362,7 @@ fn empty_lines_are_not_free() {
 }
 
 #[test]
-fn what_was_printed_before_the_end_is_delivered() {
+fn output_before_the_end_is_delivered() {
     for script in [
         "for (;;) {}",
         "const a = []; for (;;) a.push(new Array(1e5).fill(1))",
@@ -369,7 +371,7 @@ fn what_was_printed_before_the_end_is_delivered() {
     ] {
         let told = short(&format!("console.log('before');\n{script}"));
         assert!(
-            matches!(told.end, End::Stopped(_)),
+            matches!(told.end, RunEnd::Stopped(_)),
             "{script}: {:?}",
             told.end
         );
@@ -378,7 +380,7 @@ fn what_was_printed_before_the_end_is_delivered() {
 }
 
 #[test]
-fn the_deadline_stops_a_computing_guest() {
+fn deadline_stops_computing_guest() {
     soon(Duration::from_millis(350), || {
         let mut guest = SANDBOX.guest(BOUNDS, &StopHandle::default());
         guest.stop_at_ms(host_now_ms() + 100);
@@ -404,7 +406,7 @@ fn host_now_ms() -> u64 {
 }
 
 #[test]
-fn a_word_from_outside_stops_a_computing_guest() {
+fn stop_handle_stops_computing_guest() {
     soon(Duration::from_millis(300), || {
         let stop = StopHandle::default();
         let mut guest = SANDBOX.guest(BOUNDS, &stop);
@@ -425,7 +427,7 @@ fn a_word_from_outside_stops_a_computing_guest() {
 }
 
 #[test]
-fn cpu_time_adds_up_over_steps() {
+fn cpu_time_accumulates_over_steps() {
     let bounds = GuestBounds {
         cpu_ms_max: 150,
         ..BOUNDS
@@ -438,7 +440,7 @@ fn cpu_time_adds_up_over_steps() {
     assert!(
         matches!(
             told.end,
-            End::Stopped(GuestStop::Limit {
+            RunEnd::Stopped(GuestStop::Limit {
                 limit: Limit::Cpu,
                 ..
             })
@@ -447,7 +449,7 @@ fn cpu_time_adds_up_over_steps() {
         told.end
     );
     assert!(told.calls.len() > 1);
-    // Whoever stops it has to be run as well.
+    // On a busy machine the thread that stops the guest may run late.
     assert!(
         (150_000..2_000_000).contains(&told.usage.guest_cpu_us),
         "{:?}",
@@ -456,7 +458,7 @@ fn cpu_time_adds_up_over_steps() {
 }
 
 #[test]
-fn a_run_sees_nothing_of_the_one_before() {
+fn runs_are_isolated() {
     assert_eq!(
         run("globalThis.canary = 'secret'; Array.prototype.x = 1; Symbol.for('c'); return 1")
             .value(),
@@ -469,7 +471,7 @@ fn a_run_sees_nothing_of_the_one_before() {
 }
 
 #[test]
-fn sleeping_costs_no_time_of_the_host() {
+fn sleep_takes_no_host_time() {
     let told = run(
         "for (let i = 0; i < 100; i++) await new Promise((r) => setTimeout(r, 0)); return Date.now()",
     );

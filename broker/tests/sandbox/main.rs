@@ -1,4 +1,4 @@
-//! The sandbox through the real guest.
+//! Tests the sandbox with the real guests.
 
 #![allow(
     unreachable_pub,

@@ -1,21 +1,21 @@
-//! Memory runs out at blocks of every size, and wherever a script can ask for one: the host is
-//! unharmed each time, and the next run is right.
+//! Tests that the host survives when memory runs out, at blocks of every size and at every kind of
+//! allocation in a script. The next run must be correct.
 
 use airlock::sandbox::GuestBounds;
 use airlock_core::effect::GuestStop;
 use airlock_core::limits::Limit;
 
-use crate::harness::{BOUNDS, End, drive, echo, run, start};
+use crate::harness::{BOUNDS, RunEnd, drive, echo, run, start};
 
-/// What a guest has beyond its image, and how much of it is taken before sizes are tried.
+/// The memory of a guest in addition to that of a trivial run. Most of it is taken by the ballast.
 const ROOM_BYTES: u64 = 4 * 1024 * 1024;
 const BALLAST: &str = "const ballast = new Uint8Array(2.5 * 1024 * 1024); let kept;";
 
-/// Lists of small blocks end here in either guest, and step by this much at most.
+/// The largest small block of both guests' allocators, and the largest step between their sizes.
 const SMALL_BYTES_MAX: usize = 1_056;
 const CLASS_BYTES: usize = 8;
 
-/// Things of about so many bytes.
+/// Expressions whose values take about `BYTES` bytes.
 const MAKERS: [&str; 6] = [
     "new Uint8Array(BYTES)",
     "new Array(BYTES >> 3).fill(at)",
@@ -35,7 +35,7 @@ fn bounds() -> GuestBounds {
 
 fn starve(script: &str, bounds: GuestBounds) {
     match drive(&start(script), bounds, echo).end {
-        End::Stopped(GuestStop::Limit {
+        RunEnd::Stopped(GuestStop::Limit {
             limit: Limit::Memory,
             ..
         }) => {}
@@ -44,7 +44,7 @@ fn starve(script: &str, bounds: GuestBounds) {
     assert_eq!(run("return [1, 2].map((n) => n * 2)").value(), "[2,4]");
 }
 
-/// Keeps one thing after the other until there is no room, whatever the script catches.
+/// Returns a script that allocates values until memory runs out, and catches every error.
 fn keeping(made: &str, bytes: usize) -> String {
     let made = made.replace("BYTES", &bytes.to_string());
     format!(
@@ -53,7 +53,7 @@ fn keeping(made: &str, bytes: usize) -> String {
 }
 
 #[test]
-fn memory_that_runs_out_at_a_block_of_any_class_ends_the_run_as_its_limit() {
+fn out_of_memory_at_any_small_block_ends_as_limit() {
     let bounds = bounds();
     for bytes in (0..=SMALL_BYTES_MAX).step_by(CLASS_BYTES) {
         starve(&keeping("'x'.repeat(BYTES) + at", bytes), bounds);
@@ -61,7 +61,7 @@ fn memory_that_runs_out_at_a_block_of_any_class_ends_the_run_as_its_limit() {
 }
 
 #[test]
-fn memory_that_runs_out_at_a_large_block_ends_the_run_as_its_limit() {
+fn out_of_memory_at_large_block_ends_as_limit() {
     let bounds = bounds();
     for made in MAKERS {
         for bytes in [1_000, 3_000, 10_000, 30_000, 100_000] {
@@ -76,9 +76,9 @@ fn memory_that_runs_out_at_a_large_block_ends_the_run_as_its_limit() {
     }
 }
 
-/// Another amount is left each time, so that it ends at another of the blocks that these take.
+/// Each script has another amount of memory left, so it runs out at another allocation.
 #[test]
-fn memory_that_runs_out_anywhere_in_what_a_script_does_ends_the_run_as_its_limit() {
+fn out_of_memory_anywhere_in_script_ends_as_limit() {
     let bounds = bounds();
     for step in 0..40 {
         let left = step * 13_691;
@@ -99,9 +99,8 @@ fn memory_that_runs_out_anywhere_in_what_a_script_does_ends_the_run_as_its_limit
     }
 }
 
-/// What nobody has any more takes no memory, however large it was.
 #[test]
-fn what_was_dropped_is_no_memory() {
+fn freed_memory_is_reused() {
     for (script, value) in [
         (
             "const list = Array.from({ length: 20_000 }, (_, i) => i); let all = 0; \

@@ -1,8 +1,8 @@
-//! Calls: their arguments, their order, their outcomes, and stubs that hold.
+//! Tests calls: their arguments, order and outcomes, and that scripts cannot change the stubs.
 
 use sandbox_protocol::{CallTicket, Outcome};
 
-use crate::harness::{BOUNDS, Told, drive, echo, failure, run, run_with, start};
+use crate::harness::{BOUNDS, RunResult, drive, echo, failure, run, run_with, start};
 
 #[track_caller]
 fn gives(script: &str, expected: &str) {
@@ -10,7 +10,7 @@ fn gives(script: &str, expected: &str) {
 }
 
 #[test]
-fn a_call_carries_its_arguments_and_its_place() {
+fn call_carries_arguments_and_place() {
     let told = run("const a = 1;\nreturn await logs.search({ query: 'x', n: a, none: undefined })");
     let call = &told.calls[0];
     assert_eq!(told.args(), [r#"{"query":"x","n":1}"#]);
@@ -22,7 +22,7 @@ fn a_call_carries_its_arguments_and_its_place() {
 }
 
 #[test]
-fn flat_names_call_the_same_tools() {
+fn flat_names_call_same_tools() {
     gives(
         "return (await tracker_createIssue({ t: 1 })).tool",
         "\"createIssue\"",
@@ -31,7 +31,7 @@ fn flat_names_call_the_same_tools() {
 }
 
 #[test]
-fn what_the_language_asks_a_server_for_is_no_mistake_in_a_guest_either() {
+fn language_probes_of_server_objects_are_no_errors() {
     let asked = |name: &str| {
         let name = format!("'{name}'");
         run(&format!(
@@ -45,13 +45,13 @@ fn what_the_language_asks_a_server_for_is_no_mistake_in_a_guest_either() {
 }
 
 #[test]
-fn no_argument_is_an_empty_object() {
+fn missing_argument_is_an_empty_object() {
     assert_eq!(run("await logs.tail()").args(), ["{}"]);
     assert_eq!(run("await logs.tail(undefined)").args(), ["{}"]);
 }
 
 #[test]
-fn arguments_that_json_cannot_say_are_refused_by_path() {
+fn non_json_arguments_are_refused_by_path() {
     for (args, path) in [
         ("'text'", "a string"),
         ("5", "not 5"),
@@ -83,7 +83,7 @@ fn arguments_that_json_cannot_say_are_refused_by_path() {
 }
 
 #[test]
-fn a_refused_argument_has_the_place_of_the_call() {
+fn refused_argument_has_call_place() {
     let told = run("const a = 1;\nawait logs.search({ n: NaN })");
     assert_eq!(told.error().line, 2, "{}", told.error().stack);
 }
@@ -101,7 +101,7 @@ fn getters_and_to_json_run_once() {
 }
 
 #[test]
-fn a_call_made_while_arguments_are_read_is_a_call_of_its_own() {
+fn call_from_getter_is_a_separate_call() {
     let told = run(
         "await logs.search(new Proxy({ a: 1 }, { get(t, k) { if (k === 'a') logs.tail({ k }); return t[k] } }));",
     );
@@ -116,7 +116,7 @@ fn a_call_made_while_arguments_are_read_is_a_call_of_its_own() {
 }
 
 #[test]
-fn dates_maps_and_sets_travel_as_json() {
+fn dates_maps_and_sets_serialise_as_json() {
     let told = run(
         "await logs.search({ d: new Date(0), m: new Map([['k', 1]]), s: new Set([1]), t: new Uint8Array([7]), b: 5n, z: -0, h: [, 1] })",
     );
@@ -129,7 +129,7 @@ fn dates_maps_and_sets_travel_as_json() {
 }
 
 #[test]
-fn too_large_arguments_are_a_tool_error() {
+fn oversized_arguments_are_a_tool_error() {
     let told = run(
         "try { await logs.search({ a: 'x'.repeat(2e6) }) } catch (e) { return [e.code, e instanceof ToolError, e.tool] }",
     );
@@ -138,7 +138,7 @@ fn too_large_arguments_are_a_tool_error() {
 }
 
 #[test]
-fn a_failure_is_a_tool_error_with_its_fields() {
+fn failure_is_a_tool_error_with_fields() {
     let script = "try { await logs.search({}) } catch (e) {
         return [e instanceof ToolError, e instanceof Error, e.name, e.code, e.tool, e.message, e.retryable,
                 e.content[0].text, e.structuredContent, Object.keys(e), String(e), e.stack.split('\\n')[1].trim()] }";
@@ -148,7 +148,7 @@ fn a_failure_is_a_tool_error_with_its_fields() {
 }
 
 #[test]
-fn an_uncaught_failure_names_its_call() {
+fn uncaught_failure_names_its_call() {
     let told = run_with(
         "const a = 1;\nawait logs.tail({});\nawait logs.search({})",
         |call| {
@@ -168,7 +168,7 @@ fn an_uncaught_failure_names_its_call() {
 }
 
 #[test]
-fn changed_prototypes_turn_no_failure_into_a_success() {
+fn patched_prototypes_cannot_turn_failure_into_success() {
     for tampering in [
         "Object.prototype.isError = false; Object.prototype.code = 'fine'; Object.prototype.get = () => 1; Object.prototype.value = 1",
         "Array.prototype.push = null; Array.prototype[Symbol.iterator] = null; Array.prototype.map = null",
@@ -186,7 +186,7 @@ fn changed_prototypes_turn_no_failure_into_a_success() {
 }
 
 #[test]
-fn a_server_cannot_be_changed() {
+fn server_object_is_immutable() {
     for change in [
         "logs.search = () => 1",
         "delete logs.search",
@@ -211,7 +211,7 @@ fn a_server_cannot_be_changed() {
 }
 
 #[test]
-fn a_server_shows_its_tools() {
+fn server_object_lists_its_tools() {
     gives(
         "return Object.keys(tracker)",
         r#"["createIssue","listIssues"]"#,
@@ -231,14 +231,14 @@ fn a_server_shows_its_tools() {
 }
 
 #[test]
-fn a_server_is_no_promise() {
+fn server_object_is_not_thenable() {
     gives("return (await logs) === logs", "true");
     gives("return logs.then === undefined", "true");
     gives("return (await logs_then({})).tool", "\"then\"");
 }
 
 #[test]
-fn an_unknown_tool_names_the_closest() {
+fn unknown_tool_suggests_closest_name() {
     for (member, hint) in [
         ("tracker.create_issue", "did you mean `createIssue`?"),
         ("tracker.listIssue", "did you mean `listIssues`?"),
@@ -253,7 +253,7 @@ fn an_unknown_tool_names_the_closest() {
 }
 
 #[test]
-fn calls_of_promise_all_leave_in_order_and_settle_in_any() {
+fn promise_all_calls_leave_in_order_and_settle_in_any() {
     let script = "const seen = [];
         const all = await Promise.all([0, 1, 2].map(async (n) => { const r = await logs.search({ n }); seen.push(n); return r }));
         return [all, seen]";
@@ -289,7 +289,7 @@ fn calls_of_promise_all_leave_in_order_and_settle_in_any() {
 }
 
 #[test]
-fn an_outcome_for_no_call_is_ignored() {
+fn outcome_without_call_is_ignored() {
     let sandbox = &*crate::harness::SANDBOX;
     let mut guest = sandbox.guest(BOUNDS, &airlock::sandbox::StopHandle::default());
     guest.start(&start("return await logs.search({})")).unwrap();
@@ -318,13 +318,13 @@ fn an_outcome_for_no_call_is_ignored() {
 }
 
 #[test]
-fn calls_left_open_at_the_return_are_told() {
+fn calls_open_at_return_are_reported() {
     let told = run("logs.search({ a: 1 }); return 1");
     assert_eq!((told.value().as_str(), told.calls.len()), ("1", 1));
 }
 
 #[test]
-fn a_rejection_that_nobody_awaits_is_a_warning() {
+fn unhandled_rejection_is_a_warning() {
     let told = run("Promise.reject(new Error('lost')); return 1");
     assert_eq!(told.value(), "1");
     assert!(
@@ -339,8 +339,8 @@ fn a_rejection_that_nobody_awaits_is_a_warning() {
     );
 }
 
-/// A run in which `logs.search` is also the global `find` and takes two values in order.
-fn in_order(script: &str) -> Told {
+/// Runs a script in which `logs.search` is also the global `find` and takes two positional values.
+fn in_order(script: &str) -> RunResult {
     let mut start = start(script);
     start.stubs[0].tools[0].short = "find".to_owned();
     start.stubs[0].tools[0].order = vec!["query".to_owned(), "limit".to_owned()];
@@ -348,7 +348,7 @@ fn in_order(script: &str) -> Told {
 }
 
 #[test]
-fn a_tool_that_says_so_takes_values_in_order_and_has_a_short_name() {
+fn shorthand_tool_takes_positional_values() {
     let told = in_order(
         "await find('a \"b\"', 5);
 await logs.search(null); await logs_search([1], undefined);
@@ -369,9 +369,9 @@ return [typeof find, find.name]",
 }
 
 #[test]
-fn values_in_order_are_bounded_and_refused_as_any_argument() {
+fn positional_values_are_bounded_like_arguments() {
     for (args, expected) in [
-        ("'a', 1, 2", "it takes query, limit, and nothing more"),
+        ("'a', 1, 2", "it takes only query, limit"),
         ("[1]", "an array"),
         ("Symbol()", "`query` is a symbol"),
         ("'a', NaN", "`limit`"),
@@ -392,7 +392,7 @@ fn values_in_order_are_bounded_and_refused_as_any_argument() {
 }
 
 #[test]
-fn three_hundred_tools_are_all_there() {
+fn three_hundred_tools_are_available() {
     let mut start =
         start("return [Object.keys(logs).length, (await logs.tool_299({})).x, typeof logs_tool_7]");
     start.stubs.truncate(1);

@@ -1,8 +1,8 @@
-//! What a script returns, reads and prints.
+//! Tests the values that a script returns, reads and prints.
 
 use sandbox_protocol::{Outcome, StepState};
 
-use crate::harness::{BOUNDS, End, NOW_MS, drive, echo, run, run_with, start};
+use crate::harness::{BOUNDS, NOW_MS, RunEnd, drive, echo, run, run_with, start};
 
 #[track_caller]
 fn gives(script: &str, expected: &str) {
@@ -10,7 +10,7 @@ fn gives(script: &str, expected: &str) {
 }
 
 #[test]
-fn the_conversion_table_holds() {
+fn value_conversion_table_holds() {
     for (value, json) in [
         ("undefined", ""),
         ("null", "null"),
@@ -68,7 +68,7 @@ fn cycles_and_promises_are_refused_by_path() {
 }
 
 #[test]
-fn the_same_object_twice_is_no_cycle() {
+fn repeated_object_is_not_a_cycle() {
     gives(
         "const o = { a: 1 }; return [o, o, { o }]",
         r#"[{"a":1},{"a":1},{"o":{"a":1}}]"#,
@@ -76,7 +76,7 @@ fn the_same_object_twice_is_no_cycle() {
 }
 
 #[test]
-fn a_value_that_throws_while_it_is_read_is_a_failure() {
+fn value_throwing_while_read_is_a_failure() {
     assert_eq!(
         run("return { get a() { throw new RangeError('mine') } }")
             .error()
@@ -92,10 +92,10 @@ fn a_value_that_throws_while_it_is_read_is_a_failure() {
 }
 
 #[test]
-fn a_value_beyond_the_limit_ends_the_run() {
+fn oversized_value_ends_the_run() {
     let told = run("return 'x'.repeat(2e6)");
     assert!(
-        matches!(told.end, End::State(StepState::ValueTooLarge)),
+        matches!(told.end, RunEnd::State(StepState::ValueTooLarge)),
         "{:?}",
         told.end
     );
@@ -108,7 +108,7 @@ fn a_value_beyond_the_limit_ends_the_run() {
 }
 
 #[test]
-fn results_arrive_as_they_were_sent() {
+fn results_arrive_unchanged() {
     let json = r#"{"a":[1,-2.5,1e3,true,null,"é\n\"\u00e9\ud83d\ude00"],"__proto__":{"x":1},"0":"index","":"empty","big":12345678901234567890}"#;
     let told = run_with(
         "const r = await logs.search({}); return [JSON.stringify(r), Object.getPrototypeOf(r) === Object.prototype, Array.isArray(r.a)]",
@@ -121,7 +121,7 @@ fn results_arrive_as_they_were_sent() {
 }
 
 #[test]
-fn json_parse_is_the_language_s_own_in_effect() {
+fn json_parse_matches_the_specification() {
     for (text, json) in [
         ("[1,2,{\"a\":\"b\"}]", "[1,2,{\"a\":\"b\"}]"),
         (" 1 ", "1"),
@@ -147,7 +147,7 @@ fn json_parse_is_the_language_s_own_in_effect() {
 }
 
 #[test]
-fn the_console_prints_for_people() {
+fn console_formats_values() {
     let told = run(
         "console.log('a', 1, { b: [1, 'x'], c: null }, [undefined, true]);
          console.warn(new Map([['k', 1]]), new Set([1]), -0, 10n, Symbol('s'), () => 1);
@@ -177,12 +177,12 @@ fn the_console_prints_for_people() {
 }
 
 #[test]
-fn a_broken_console_harms_nobody() {
+fn broken_console_is_harmless() {
     gives("console.log = null; console = {}; return 1", "1");
 }
 
 #[test]
-fn time_stands_still_between_steps() {
+fn time_is_constant_between_steps() {
     let told = run(
         "const a = Date.now(); for (let i = 0; i < 1e4; i++); const b = Date.now();
          await new Promise((r) => setTimeout(r, 250)); return [a, b - a, Date.now() - a, new Date().getTimezoneOffset()]",
@@ -203,7 +203,7 @@ fn timers_fire_in_order_and_can_be_cleared() {
 }
 
 #[test]
-fn an_error_in_a_timer_fails_the_run() {
+fn error_in_timer_fails_the_run() {
     let told = run(
         "setTimeout(() => { throw new Error('late') }, 5);\nawait new Promise((r) => setTimeout(r, 50))",
     );
@@ -214,7 +214,7 @@ fn an_error_in_a_timer_fails_the_run() {
 }
 
 #[test]
-fn chance_comes_from_the_seed_alone() {
+fn randomness_depends_only_on_seed() {
     let random = |seed| {
         let mut start = start("return [Math.random(), Math.random(), crypto.randomUUID()]");
         start.seed = seed;
@@ -225,7 +225,7 @@ fn chance_comes_from_the_seed_alone() {
 }
 
 #[test]
-fn the_surface_is_there() {
+fn documented_globals_exist() {
     for (script, expected) in [
         (
             "return structuredClone({ a: [new Date(0), new Map([[1, { b: 2 }]])] }).a[1].get(1)",
@@ -299,7 +299,7 @@ fn the_surface_is_there() {
 }
 
 #[test]
-fn a_timer_is_cleared_by_its_number_in_whatever_form() {
+fn timer_id_may_be_any_numeric_form() {
     for number in [
         "t",
         "t + 0.9",
@@ -327,7 +327,7 @@ fn a_timer_is_cleared_by_its_number_in_whatever_form() {
 }
 
 #[test]
-fn a_zero_in_a_script_is_a_character_like_any_other() {
+fn nul_character_in_script_is_ordinary() {
     for (script, expected) in [
         ("return 'a\0b'.length", "3"),
         ("'a\0b'.length", "3"),
@@ -344,7 +344,7 @@ fn a_zero_in_a_script_is_a_character_like_any_other() {
 }
 
 #[test]
-fn the_console_asks_no_hook_for_what_a_symbol_is_called() {
+fn console_calls_no_symbol_hooks() {
     let told = run(
         "let ran = 0; Object.defineProperty(Symbol.prototype, 'description', { get() { ran++; throw 1 } });
          console.log(Symbol('name'), { [Symbol('key')]: Symbol() }); return ran",
@@ -354,7 +354,7 @@ fn the_console_asks_no_hook_for_what_a_symbol_is_called() {
 }
 
 #[test]
-fn what_a_weak_reference_was_made_of_stays_until_the_job_ends() {
+fn weak_ref_target_lives_until_job_ends() {
     for (script, expected) in [
         ("return typeof new WeakRef({}).deref()", "\"object\""),
         (
@@ -371,7 +371,7 @@ fn what_a_weak_reference_was_made_of_stays_until_the_job_ends() {
 }
 
 #[test]
-fn a_long_list_can_be_spread_into_a_call() {
+fn long_list_can_be_spread_into_call() {
     for script in [
         "const a = []; a.push(...new Array(200000).fill(1)); return a.length",
         "return Math.max(...Array.from({ length: 200000 }, (_, n) => n + 1))",
@@ -383,7 +383,7 @@ fn a_long_list_can_be_spread_into_a_call() {
 }
 
 #[test]
-fn copies_of_lists_read_items_and_do_not_ask_whether_they_are_there() {
+fn list_copies_read_items_without_has_checks() {
     gives(
         "const asked = []; const list = new Proxy([3, , 1], {
            get(target, key) { if (typeof key !== 'symbol' && key >= 0) asked.push(key); return target[key] },
@@ -394,9 +394,9 @@ fn copies_of_lists_read_items_and_do_not_ask_whether_they_are_there() {
     );
 }
 
-/// Each of these once ended a run at a limit, or took a minute.
+/// Each of these scripts once ended at a limit, or took a minute.
 #[test]
-fn what_is_long_can_be_eaten_from_either_end() {
+fn long_lists_can_be_consumed_from_both_ends() {
     gives(
         "let s = 'ab'.repeat(20000), n = 0; while (s.length > 2) { s = s.slice(2); n++ } return n",
         "19999",

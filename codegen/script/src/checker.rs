@@ -1,13 +1,13 @@
-//! The checker guest as a state machine: one request, one reply, then any number of questions
-//! about the script that was instrumented.
+//! The checker guest as a state machine: one request and its reply, then any number of questions
+//! about the instrumented script.
 
 use codegen_shared::message::{About, Question, Reply, Request};
 use sandbox_protocol::codec::CodecError;
 
-use crate::instrument::{self, Followed, Instrumented};
+use crate::instrument::{self, InstrumentedScript, TracedScript};
 use crate::{check, uses};
 
-/// Answers requests. It keeps the script that it instrumented for the questions that follow.
+/// Answers requests, and keeps the instrumented script for the questions that follow.
 #[derive(Debug, Default)]
 pub struct Checker {
     subject: Option<Subject>,
@@ -15,8 +15,8 @@ pub struct Checker {
 
 #[derive(Debug)]
 enum Subject {
-    Instrumented(Instrumented),
-    Followed(Followed),
+    Instrumented(InstrumentedScript),
+    Followed(TracedScript),
 }
 
 impl Checker {
@@ -24,7 +24,7 @@ impl Checker {
     pub fn start(&mut self, frame: &[u8]) -> Result<Vec<u8>, CodecError> {
         let reply = match Request::decode(frame)? {
             Request::Check(request) => check::check(&request)?,
-            Request::Uses { script } => Reply::Uses(uses::of(script)),
+            Request::Uses { script } => Reply::Uses(uses::uses_in(script)),
             Request::Nesting { script } => Reply::Nesting(check::too_deep_at(script)),
             Request::Instrument {
                 script,

@@ -1,69 +1,70 @@
-//! A script made to be watched, for a second look at one that has failed. The
-//! watched script does what the script does, and says on its console what is
-//! about to fail and what that was made of:
+//! Instruments a failed script, which then runs a second time to explain its failure. The
+//! instrumented script behaves like the original. Before an operation fails, it prints the
+//! operation on its console, and where the values involved came from:
 //!
 //! ```text
 //! data.items.map(f)   becomes   look__c(2, look__t = look__r(look__r(data, 0).items, 1, 0), look__t.map, [f])
 //! ```
 //!
-//! A script that met a limit says where it is instead ([`follow`]).
+//! For a script that reached a limit, the instrumented form reports its location instead
+//! ([`follow`]).
 //!
-//! What it says is heard here, and put into words with the script's own text.
-//! Of values only their kind, their size and the names of their members are told.
+//! This module reads the printed lines and turns them into messages that quote the script. The
+//! lines describe values only by their kind, their size and the names of their members.
 
 mod budget;
-mod heard;
+mod locations;
+mod open_waits;
 mod place;
-mod returned;
+mod return_values;
 mod rewrite;
-mod stopped;
-mod ticks;
-mod waiting;
-mod words;
+mod stop_location;
+mod transcript;
+mod wording;
 
 use codegen_shared::finding::Form;
-use codegen_shared::message::{Failure, Look, Secret, Stop, Wait};
+use codegen_shared::message::{Failure, InstrumentPass, Secret, Stop, Wait};
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{BindingIdentifier, IdentifierReference};
 use oxc_ast_visit::Visit;
 use oxc_semantic::SemanticBuilder;
 use oxc_span::Span;
 
-use crate::check::parse::Parsed;
+use crate::check::parse::ParsedScript;
 use crate::check::{form, parse};
-use heard::Hearing;
+use locations::Location;
 use place::Place;
-use ticks::Spot;
+use transcript::Transcript;
 
-/// What all names that the watched text adds begin with, and each line that it says.
+/// Prefix of all names that the instrumentation adds, and of each line that it prints.
 const MARK: &str = "look__";
-/// What a function is called that is handed to another.
+/// In a stack, the name of a function that is passed to another function.
 const CALLBACK: &str = "<callback>";
-/// Characters of the script that a message quotes.
+/// Maximum number of the script's characters that a message quotes.
 const QUOTED_MAX: usize = 60;
-/// Bytes at each end of a longer stretch that are looked at for that.
+/// Number of bytes read at each end of a text that is too long to quote.
 const QUOTED_ENDS_BYTES: usize = 512;
-/// Names beyond this are told as a stretch is.
+/// Maximum length of a name in characters; a longer one is shortened like a quotation.
 const NAME_CHARS_MAX: usize = 100;
 const ERRORS: &str = include_str!("instrument/errors.js");
-/// What stands behind it where more is watched.
+/// Appended to `ERRORS` when operators are instrumented too.
 const CLOSER: &str = include_str!("instrument/closer.js");
 const WAITS: &str = include_str!("instrument/waits.js");
 const LIMITS: &str = include_str!("instrument/limits.js");
-/// Where it is written from which pass on what is said.
+/// The line of `limits.js` that sets the first step, and whether each step is reported.
 const BEGIN: &str = "let next = 1, isExact = false;";
 
-/// Larger scripts are not looked at twice.
+/// Maximum size of a script that is instrumented.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
-/// A watched script.
+/// An instrumented script that reports errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Instrumented {
+pub(crate) struct InstrumentedScript {
     pub(crate) text: String,
     places: Vec<Place>,
-    /// What the script declares, for a name that nothing does.
+    /// Names that the script declares; they are suggested in place of an undeclared name.
     names: Vec<String>,
-    /// Where the script's only value is returned.
+    /// Location of the script's only returned value.
     returned: Option<(u32, u32)>,
     secret: Secret,
 }
@@ -72,7 +73,7 @@ fn mark(secret: Secret) -> String {
     format!("{MARK}{:016x}", secret.0)
 }
 
-/// The lines of the instrumentation, without their mark.
+/// Returns the lines that the instrumentation printed, without their prefix.
 fn lines_of<'t>(
     secret: Secret,
     console: impl IntoIterator<Item = &'t str>,
@@ -82,10 +83,14 @@ fn lines_of<'t>(
     lines.filter_map(move |it| it.strip_prefix(mark.as_str()))
 }
 
-/// The watched form of a script without types; `None` when it cannot be had, or not without more
-/// work than it is worth./// The caller takes another secret each time.
+/// Instruments a script without types. Returns `None` if that is impossible or too much work. The
+/// secret must be new for each script.
 #[must_use]
-pub(crate) fn instrument(script: &str, secret: Secret, look: Look) -> Option<Instrumented> {
+pub(crate) fn instrument(
+    script: &str,
+    secret: Secret,
+    look: InstrumentPass,
+) -> Option<InstrumentedScript> {
     read(script, |parsed, form| {
         let built = SemanticBuilder::new().build(&parsed.program);
         let scoping = built.semantic.scoping();
@@ -93,39 +98,39 @@ pub(crate) fn instrument(script: &str, secret: Secret, look: Look) -> Option<Ins
         rewriter.visit_program(&parsed.program);
         let (text, places) = rewriter.finish()?;
         let more = match look {
-            Look::First => "",
-            Look::Closer => CLOSER,
-            Look::Waits => WAITS,
+            InstrumentPass::Calls => "",
+            InstrumentPass::Operators => CLOSER,
+            InstrumentPass::Awaits => WAITS,
         };
         let watcher = format!("{ERRORS}{more}");
         let text = framed(form, &watcher, secret, &own(parsed, text));
         let names = scoping.symbol_names().map(str::to_owned).collect();
-        Some(Instrumented {
+        Some(InstrumentedScript {
             text,
             places,
             names,
-            returned: returned::place(parsed, form),
+            returned: return_values::place(parsed, form),
             secret,
         })
     })
 }
 
-/// A script that says where it is.
+/// An instrumented script that reports its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Followed {
+pub(crate) struct TracedScript {
     pub(crate) text: String,
     script: String,
-    spots: Vec<Spot>,
+    spots: Vec<Location>,
     secret: Secret,
 }
 
-/// The same script, as one that says where it is, for a second look at one that met a limit. From
-/// a pass on that an earlier look heard of last, it says so at each.
+/// Instruments a script that reached a limit, so that it reports its location. From step `from` on,
+/// it reports each step; an earlier pass returned that step.
 #[must_use]
-pub(crate) fn follow(script: &str, secret: Secret, from: Option<u64>) -> Option<Followed> {
+pub(crate) fn follow(script: &str, secret: Secret, from: Option<u64>) -> Option<TracedScript> {
     read(script, |parsed, form| {
         let is_one = matches!(form, Form::Function | Form::Expression);
-        let mut ticker = ticks::Ticker::new(parsed, is_one);
+        let mut ticker = locations::LocationWriter::new(parsed, is_one);
         ticker.visit_program(&parsed.program);
         let (text, spots) = ticker.finish()?;
         let limits = match from {
@@ -133,7 +138,7 @@ pub(crate) fn follow(script: &str, secret: Secret, from: Option<u64>) -> Option<
             None => LIMITS.to_owned(),
         };
         let text = framed(form, &limits, secret, &own(parsed, text));
-        Some(Followed {
+        Some(TracedScript {
             text,
             script: parsed.text.to_owned(),
             spots,
@@ -142,33 +147,34 @@ pub(crate) fn follow(script: &str, secret: Secret, from: Option<u64>) -> Option<
     })
 }
 
-fn read<T>(script: &str, make: impl FnOnce(&Parsed<'_>, Form) -> Option<T>) -> Option<T> {
+fn read<T>(script: &str, make: impl FnOnce(&ParsedScript<'_>, Form) -> Option<T>) -> Option<T> {
     if script.len() > SCRIPT_BYTES_MAX || script.contains(MARK) {
         return None;
     }
     let allocator = Allocator::default();
     let parsed = parse::parse(&allocator, false, script).ok()?;
-    if parsed.typescript || (script.contains('\\') && Escaped::is_in(&parsed)) {
+    if parsed.typescript || (script.contains('\\') && EscapedNameFinder::is_in(&parsed)) {
         return None;
     }
-    let form = form::of(&parsed.program, script);
+    let form = form::detect(&parsed.program, script);
     make(&parsed, form)
 }
 
-/// Looks for a name of the watcher's that is written with escapes, which the text does not show.
-struct Escaped {
+/// Finds a name of the instrumentation that the script writes with escapes. A text search does not
+/// find it.
+struct EscapedNameFinder {
     is_there: bool,
 }
 
-impl Escaped {
-    fn is_in(parsed: &Parsed<'_>) -> bool {
+impl EscapedNameFinder {
+    fn is_in(parsed: &ParsedScript<'_>) -> bool {
         let mut looking = Self { is_there: false };
         looking.visit_program(&parsed.program);
         looking.is_there
     }
 }
 
-impl<'a> Visit<'a> for Escaped {
+impl<'a> Visit<'a> for EscapedNameFinder {
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
         self.is_there |= it.name.starts_with(MARK);
     }
@@ -178,8 +184,9 @@ impl<'a> Visit<'a> for Escaped {
     }
 }
 
-/// Without the brackets in which a function without a name was parsed: it stands where one may.
-fn own(parsed: &Parsed<'_>, text: String) -> String {
+/// Removes the parentheses in which a function without a name was parsed; the function is placed
+/// where an expression is allowed.
+fn own(parsed: &ParsedScript<'_>, text: String) -> String {
     if parsed.shift == 0 {
         return text;
     }
@@ -187,7 +194,8 @@ fn own(parsed: &Parsed<'_>, text: String) -> String {
     inside.map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// The watched text as the guest takes it: the watcher before it, and what tells its end around it.
+/// Builds the script for the guest: the runtime code of the instrumentation, then the script in a
+/// wrapper that reports how the script ended.
 fn framed(form: Form, watcher: &str, secret: Secret, text: &str) -> String {
     let text = match text.strip_prefix("#!") {
         Some(rest) => format!("//{rest}"),
@@ -211,30 +219,32 @@ fn framed(form: Form, watcher: &str, secret: Secret, text: &str) -> String {
     }
 }
 
-impl Instrumented {
-    /// What the watched script said about the error that ended it, which has this name.
+impl InstrumentedScript {
+    /// Explains the error that ended the script, from what the script printed; `name` is the
+    /// error's name.
     pub(crate) fn failure<'t>(
         &self,
         console: impl IntoIterator<Item = &'t str>,
         name: &str,
     ) -> Option<Failure> {
-        let hearing = Hearing::of(lines_of(self.secret, console));
-        let Some(note) = hearing.of_end(name) else {
-            return self.not_returned(&hearing);
+        let transcript = Transcript::parse(lines_of(self.secret, console));
+        let Some(note) = transcript.of_end(name) else {
+            return self.not_returned(&transcript);
         };
         let place = self.places.get(note.place)?;
-        let mut found = words::failure(&self.places, &self.names, place, note);
+        let mut found = wording::failure(&self.places, &self.names, place, note);
         found.because = note.because.and_then(|number| {
-            let note = hearing.note(number)?;
+            let note = transcript.note(number)?;
             let place = self.places.get(note.place)?;
-            Some(words::because(&self.places, &self.names, place, note))
+            Some(wording::because(&self.places, &self.names, place, note))
         });
         Some(found)
     }
 
-    /// Where the value was returned that could not be: nothing ended the script before.
-    fn not_returned(&self, hearing: &Hearing) -> Option<Failure> {
-        let (line, column) = self.returned.filter(|_| !hearing.has_end())?;
+    /// Returns the location of the `return` whose value could not be serialised. Applies only if no
+    /// error ended the script.
+    fn not_returned(&self, transcript: &Transcript) -> Option<Failure> {
+        let (line, column) = self.returned.filter(|_| !transcript.has_end())?;
         Some(Failure {
             line,
             column,
@@ -246,25 +256,25 @@ impl Instrumented {
         })
     }
 
-    /// What the script was waiting for when nothing was left to happen.
+    /// Returns what the script was waiting for when no event was left to continue it.
     pub(crate) fn wait<'t>(&self, console: impl IntoIterator<Item = &'t str>) -> Option<Wait> {
-        waiting::of(&self.places, lines_of(self.secret, console))
+        open_waits::locate(&self.places, lines_of(self.secret, console))
     }
 }
 
-impl Followed {
-    /// Where the script was when a limit struck, by what it said last.
+impl TracedScript {
+    /// Returns where the script was when it reached a limit, from its last report.
     pub(crate) fn stop<'t>(
         &self,
         console: impl IntoIterator<Item = &'t str>,
         is_recursion: bool,
     ) -> Option<Stop> {
         let lines = lines_of(self.secret, console);
-        stopped::of(&self.script, &self.spots, lines, is_recursion)
+        stop_location::locate(&self.script, &self.spots, lines, is_recursion)
     }
 }
 
-/// A stretch of the script as a message quotes it.
+/// Quotes a range of the script for a message.
 fn quote(script: &str, span: Span) -> String {
     let text = script.get(span.start as usize..span.end as usize);
     let text = text.unwrap_or_default();
@@ -279,14 +289,14 @@ fn quote(script: &str, span: Span) -> String {
 fn in_one_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let mut line = words.join(" ");
-    // Types are blanks in a script that had some.
+    // Erased types have left blanks in the script.
     for (wide, narrow) in [(" .", "."), (" ?.", "?."), (" )", ")")] {
         line = line.replace(wide, narrow);
     }
     line
 }
 
-/// A name of the script, or what a message says of a long one.
+/// Returns a name of the script for a message, shortened if it is long.
 fn name(text: &str) -> String {
     if text.chars().nth(NAME_CHARS_MAX).is_some() {
         return shorten(text);
@@ -294,7 +304,7 @@ fn name(text: &str) -> String {
     text.to_owned()
 }
 
-/// The beginning of a long text, and its end, which is what fails.
+/// Keeps the beginning and the end of a long text; the failing part is at the end.
 fn shorten(text: &str) -> String {
     if text.chars().nth(QUOTED_MAX).is_none() {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! Which members of globals, and which bare names, a script speaks of: what it
-//! may call, seen before it runs. A name that the script declares itself is its own.
+//! Lists the members of globals and the plain names that a script uses: what it may call, known
+//! before the run. Names that the script itself declares are omitted.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::SourceType;
 
-/// Nothing for a text that cannot be read as a script at all.
-pub(crate) fn of(script: &str) -> Uses {
+/// Returns the uses in a script; none if the script does not parse.
+pub(crate) fn uses_in(script: &str) -> Uses {
     let allocator = Allocator::default();
     let options = ParseOptions {
         allow_return_outside_function: true,
@@ -24,9 +24,9 @@ pub(crate) fn of(script: &str) -> Uses {
     let parsed = Parser::new(&allocator, script, kind)
         .with_options(options)
         .parse();
-    let mut seen = Seen::default();
+    let mut seen = UseCounts::default();
     seen.visit_program(&parsed.program);
-    let Seen {
+    let UseCounts {
         mut uses,
         declared,
         mentions,
@@ -34,7 +34,7 @@ pub(crate) fn of(script: &str) -> Uses {
     } = seen;
     uses.described.others = mentions > plain;
     if declared.contains(OWN) {
-        uses.described = codegen_shared::uses::Described::default();
+        uses.described = codegen_shared::uses::DescribeUse::default();
     }
     uses.members
         .retain(|(object, _)| !declared.contains(object));
@@ -43,24 +43,24 @@ pub(crate) fn of(script: &str) -> Uses {
 }
 
 #[derive(Default)]
-struct Seen {
+struct UseCounts {
     uses: Uses,
     declared: HashSet<String>,
-    /// How often the script speaks of describing, or of all that it can be a part of.
+    /// Number of uses of the names that can describe tools.
     mentions: usize,
-    /// How often it says there which tools.
+    /// Number of those uses that describe no tool, or that write out all tool names.
     plain: usize,
 }
 
-/// The global that carries airlock's own tools, and the one that reads descriptions.
+/// The global of airlock's own tools, including the one that returns descriptions.
 const OWN: &str = "airlock";
 const DESCRIBE: &str = "describe";
 const DESCRIBE_FLAT: &str = "airlock_describe";
 
-impl Seen {
+impl UseCounts {
     fn member(&mut self, object: &Expression<'_>, member: &str) {
         if let Expression::Identifier(object) = object {
-            // Any other member is no way to describe.
+            // Any other member cannot be `describe`.
             if object.name == OWN && member != DESCRIBE {
                 self.plain += 1;
             }
@@ -70,7 +70,7 @@ impl Seen {
     }
 }
 
-impl<'a> Visit<'a> for Seen {
+impl<'a> Visit<'a> for UseCounts {
     fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
         self.member(&it.object, it.property.name.as_str());
         walk::walk_static_member_expression(self, it);
@@ -116,7 +116,8 @@ fn is_describe(callee: &Expression<'_>) -> bool {
     }
 }
 
-/// The tools of `describe({tools: ["server.tool"]})`; none where they are not written out.
+/// Returns the tools of `describe({tools: ["server.tool"]})`; `None` if one of them is not written
+/// out.
 fn names_in(call: &CallExpression<'_>) -> Option<Vec<String>> {
     let [only] = call.arguments.as_slice() else {
         return None;
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     fn check(script: &str, members: &[&str], names: &[&str]) {
-        let uses = of(script);
+        let uses = uses_in(script);
         let mut found: Vec<_> = uses
             .members
             .iter()
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_speaks_of_is_seen_before_it_runs() {
+    fn uses_are_found_before_run() {
         check(
             "const a = await fs.read({path: 1}); return git['log-all']({})",
             &["fs.read", "git.log-all"],
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_script_reads_about_first_is_seen_where_it_says_so() {
+    fn described_tools_are_found() {
         for (script, names, others) in [
             (
                 "await airlock.describe({tools: ['fs.read', \"fs.write\"]}); fs.read({})",
@@ -228,7 +229,7 @@ mod tests {
                 false,
             ),
         ] {
-            let described = of(script).described;
+            let described = uses_in(script).described;
             let mut found: Vec<_> = described.names.iter().map(String::as_str).collect();
             found.sort_unstable();
             assert_eq!(
@@ -240,9 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn uses_of_text_that_is_no_script_are_none() {
+    fn uses_of_invalid_script_are_empty() {
         for script in ["", "((((", "const", "\u{0}"] {
-            assert_eq!(of(script), Uses::default(), "{script}");
+            assert_eq!(uses_in(script), Uses::default(), "{script}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `check/NAME.cases` holds scripts, `NAME.txt` beside it what the check finds in
-//! each. With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
-//! In `right.cases` nothing is found, and in the others something in each.
+//! `check/NAME.cases` contains scripts, and `NAME.txt` next to it the findings of each. With
+//! `AIRLOCK_BLESS=1` the findings are rewritten instead of compared. The scripts of `right.cases`
+//! have no findings; every other script has at least one.
 #![expect(clippy::disallowed_methods, reason = "cases are files")]
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codegen::check::{Absent, Checked, Finding, Surface};
+use codegen::check::{Absent, CheckResult, Finding, Surface};
 use codegen::description::Description;
 use codegen::message::Reply;
 use codegen::stub::StubTable;
@@ -53,15 +53,15 @@ fn descriptions() -> Vec<Description> {
     descriptions
 }
 
-/// Natively, without a sandbox around the checker.
-fn check(name: &str, text: &str, surface: &Surface<'_>) -> Checked {
+/// Runs the check natively, without a sandbox around it.
+fn check(name: &str, text: &str, surface: &Surface<'_>) -> CheckResult {
     let ask = |request: &[u8]| -> Result<Reply, CodecError> {
         Reply::decode(&Checker::default().start(request)?)
     };
     surface.check(name, text, ask).unwrap()
 }
 
-fn checked(script: &str) -> Checked {
+fn checked(script: &str) -> CheckResult {
     let descriptions = descriptions();
     let table = StubTable::build(&descriptions);
     check("script", script, &Surface::new(&table, &descriptions))
@@ -91,7 +91,7 @@ fn told(case: &Case) -> String {
 }
 
 #[test]
-fn every_wrong_script_is_told_what_is_wrong_where_and_what_to_write() {
+fn wrong_scripts_match_goldens() {
     let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
     let mut count = 0;
     for entry in fs::read_dir(folder()).unwrap() {
@@ -103,7 +103,7 @@ fn every_wrong_script_is_told_what_is_wrong_where_and_what_to_write() {
         }
         let text = cases(&path).iter().map(told).collect::<Vec<_>>();
         for told in &text {
-            assert!(told.lines().count() > 1, "nothing is found in {told}");
+            assert!(told.lines().count() > 1, "no finding in {told}");
         }
         count += text.len();
         let golden = path.with_extension("txt");
@@ -123,7 +123,7 @@ fn every_wrong_script_is_told_what_is_wrong_where_and_what_to_write() {
 }
 
 #[test]
-fn nothing_is_found_in_a_right_script() {
+fn correct_scripts_have_no_findings() {
     let cases = cases(&folder().join("right.cases"));
     assert!(cases.len() >= 40, "{}", cases.len());
     for case in cases {
@@ -131,10 +131,10 @@ fn nothing_is_found_in_a_right_script() {
     }
 }
 
-/// What is told of a script that gets this much wrong is counted; only so much of it is looked
-/// for among all that could have been meant.
+/// Findings of a script with very many errors are counted, and only a limited number gets a
+/// suggestion.
 #[test]
-fn a_script_that_is_wrong_all_over_is_told_the_first_of_it() {
+fn thoroughly_wrong_script_reports_first_findings() {
     let name = |n: usize| format!("{n:04}{}", "x".repeat(74));
     let names =
         |letter: &str| -> Vec<_> { (0..400).map(|n| letter.to_owned() + &name(n)).collect() };
@@ -158,7 +158,7 @@ fn a_script_that_is_wrong_all_over_is_told_the_first_of_it() {
 }
 
 #[test]
-fn a_script_that_names_a_server_which_is_not_there_is_told_why_and_what_next() {
+fn script_naming_absent_server_gets_reason() {
     let absent = |global: &str| Absent {
         global: global.to_owned(),
         why: "cannot be reached now: it does not answer".to_owned(),
@@ -200,7 +200,7 @@ fn a_script_that_names_a_server_which_is_not_there_is_told_why_and_what_next() {
     ] {
         assert_eq!(told(script), Vec::<String>::new(), "{script}");
     }
-    // Another name is another matter.
+    // Another unknown name gets the usual finding.
     assert!(told("return await mapsx.route({})")[0].contains("there is no server `mapsx`"));
 }
 

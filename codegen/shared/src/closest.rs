@@ -1,29 +1,29 @@
-//! The spelling that somebody probably meant.
+//! Finds the spelling that was probably meant.
 
 use std::cell::Cell;
 
 use strsim::{damerau_levenshtein, jaro_winkler};
 
-/// Words longer than this are not compared: the cost grows with the square.
+/// Maximum length of compared words in characters: the cost grows with its square.
 const WORD_CHARS_MAX: usize = 80;
 const SIMILARITY_MIN: f64 = 0.8;
-/// Pairs of characters that are compared for all the words of one report.
+/// Maximum number of character pairs compared for all words of one report.
 const PAIRS_MAX: usize = 16 * 1024 * 1024;
-/// What a candidate costs besides.
+/// Fixed cost of a candidate, in character pairs.
 const CANDIDATE_PAIRS: usize = 100;
-/// Values that are judged by a schema, each as often as a union tries it.
+/// Maximum number of values compared with a schema. A union compares the same value several times.
 const VALUES_MAX: usize = 50_000;
-/// Steps upwards in the tree of a script, to find out what is around a finding.
+/// Maximum number of steps upwards in the syntax tree, in the search for what surrounds a finding.
 const STEPS_MAX: usize = 4_000_000;
 
-/// The candidate closest to `word`, when one is close enough to be worth naming.
+/// Returns the candidate closest to `word`, if one is close enough to be worth naming.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    Patience::default().closest(word, candidates)
+    CompareBudget::default().closest(word, candidates)
 }
 
-/// The same for `server.tool`. What names share with every tool of their server says nothing: a
-/// known server's tools are compared by their own names, and all names only where there is no
-/// such server.
+/// Returns the closest candidate for `server.tool`. If the server exists, only the names of its
+/// tools are compared, because the shared prefix would make all of them look similar. Otherwise
+/// whole names are compared.
 pub fn closest_tool<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -45,16 +45,16 @@ pub fn closest_tool<'a>(
     whole.map(|(_, whole)| *whole)
 }
 
-/// How much more may be compared for one report. Whoever writes a script decides how many words
-/// it gets wrong and how many others there are; behind a bound the rest is told without a guess.
+/// Limits the comparisons for one report, because the script decides how many names it misspells
+/// and how many candidates exist. Beyond the limit, findings get no suggestion.
 #[derive(Debug)]
-pub struct Patience {
+pub struct CompareBudget {
     pairs_left: Cell<usize>,
     values_left: Cell<usize>,
     steps_left: Cell<usize>,
 }
 
-impl Default for Patience {
+impl Default for CompareBudget {
     fn default() -> Self {
         Self {
             pairs_left: Cell::new(PAIRS_MAX),
@@ -64,8 +64,8 @@ impl Default for Patience {
     }
 }
 
-impl Patience {
-    /// The candidate closest to `word`, among those that there was patience for.
+impl CompareBudget {
+    /// Returns the candidate closest to `word` among those that the budget allows.
     pub fn closest<'a>(
         &self,
         word: &str,
@@ -78,14 +78,14 @@ impl Patience {
         closest_of(word, candidates.take_while(|it| self.bears(word, it)))
     }
 
-    /// Whether there is patience for one more value.
+    /// Spends the budget for one value. Returns false if it is used up.
     pub fn judges(&self) -> bool {
-        take(&self.values_left, 1)
+        spend(&self.values_left, 1)
     }
 
-    /// Whether there is patience for one more step.
+    /// Spends the budget for one step. Returns false if it is used up.
     pub fn climbs(&self) -> bool {
-        take(&self.steps_left, 1)
+        spend(&self.steps_left, 1)
     }
 
     fn bears(&self, word: &str, candidate: &str) -> bool {
@@ -95,12 +95,12 @@ impl Patience {
         } else {
             0
         };
-        take(&self.pairs_left, pairs + CANDIDATE_PAIRS)
+        spend(&self.pairs_left, pairs + CANDIDATE_PAIRS)
     }
 }
 
-/// Nothing is left behind the first that there is not enough for.
-fn take(left: &Cell<usize>, some: usize) -> bool {
+/// Subtracts `some` from the budget. If less is left, sets the budget to 0 and returns false.
+fn spend(left: &Cell<usize>, some: usize) -> bool {
     let rest = left.get().checked_sub(some);
     left.set(rest.unwrap_or_default());
     rest.is_some()
@@ -117,7 +117,7 @@ fn closest_of<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
-/// 1 for words that differ in case and punctuation only, towards 0 for strangers.
+/// Returns 1 for words that differ only in case and punctuation, and less for less similar words.
 fn similarity(word: &str, candidate: &str) -> f64 {
     if candidate.chars().nth(WORD_CHARS_MAX).is_some() {
         return 0.0;
@@ -129,7 +129,7 @@ fn similarity(word: &str, candidate: &str) -> f64 {
     jaro_winkler(&a, &b).max(edit_similarity(&a, &b))
 }
 
-/// A slip of one or two keys in a word long enough to still be recognised.
+/// Scores words by their edit distance, which suits words with one or two typing mistakes.
 fn edit_similarity(a: &str, b: &str) -> f64 {
     let longest = a.chars().count().max(b.chars().count());
     let edits = u32::try_from(damerau_levenshtein(a, b)).unwrap_or(u32::MAX);
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_closest_spelling_is_found_and_strangers_are_not_named() {
+    fn closest_name_is_found_and_distant_ones_ignored() {
         let check = |word, candidates: &[&'static str], expected| {
             assert_eq!(
                 closest(word, candidates.iter().copied()),
@@ -178,11 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_compared_with_those_of_its_server_by_its_own_name() {
+    fn tool_is_compared_within_its_server() {
         let tools = ["mail.send", "mail.slow_echo", "files.search", "server:mail"];
         for (word, expected) in [
             ("mail.sned", Some("mail.send")),
-            // Nearly all of it is what every tool of that server begins with.
+            // Nearly the whole word is the prefix that all tools of the server share.
             ("mail.nope", None),
             ("mail.search", None),
             ("mial.send", Some("mail.send")),
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn many_words_beside_many_others_are_compared_up_to_a_bound() {
+    fn many_comparisons_are_bounded() {
         let names: Vec<_> = (0..300)
             .map(|n| format!("{n:04}{}", "x".repeat(74)))
             .collect();
         let words = names.iter().map(String::as_str);
-        let patience = Patience {
+        let patience = CompareBudget {
             pairs_left: Cell::new(2_000 * 78 * 78),
-            ..Patience::default()
+            ..CompareBudget::default()
         };
         let mut offered = 0;
         let found = words.clone().filter(|word| {
@@ -209,13 +209,13 @@ mod tests {
             closest.is_some()
         });
         let found = found.count();
-        // Without patience each word still costs one look.
+        // Without budget, each word still costs one look at a candidate.
         assert!(offered <= 2_000 + names.len(), "{offered}");
         assert!((1..=7).contains(&found), "{found}");
     }
 
     #[test]
-    fn one_word_has_patience_for_the_tools_of_many_servers() {
+    fn one_word_is_compared_with_tools_of_many_servers() {
         let names: Vec<_> = (0..10_000).map(|n| format!("tool_{n}_of_server")).collect();
         let names = names.iter().map(String::as_str).chain(["list_workflows"]);
         assert_eq!(closest("list_workflow", names), Some("list_workflows"));

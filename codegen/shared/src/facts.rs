@@ -1,8 +1,8 @@
-//! What a schema says about a value besides its type: bounds, default, examples, prose.
+//! What a schema states about a value besides its type: bounds, default, examples, description.
 
 use serde_json::{Map, Number, Value};
 
-/// Everything here is shown beside a type, none of it changes the type.
+/// Facts are shown beside a type and never change it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     pub default: Option<Value>,
@@ -15,11 +15,11 @@ pub struct Facts {
     pub unique: bool,
     pub pattern: Option<String>,
     pub format: Option<String>,
-    /// `contentEncoding` and `contentMediaType`.
+    /// The values of `contentEncoding` and `contentMediaType`.
     pub content: Option<String>,
     pub examples: Vec<Value>,
     pub deprecated: bool,
-    /// Rules that no type and none of the above can say, as short text.
+    /// Rules that neither a type nor the other facts can express, as short text.
     pub rules: Vec<String>,
     pub text: Option<String>,
 }
@@ -38,7 +38,7 @@ pub struct Range {
 
 impl Facts {
     #[must_use]
-    pub fn of(fields: &Map<String, Value>, own_name: Option<&str>) -> Self {
+    pub fn from_schema(fields: &Map<String, Value>, own_name: Option<&str>) -> Self {
         let text = |keyword: &str| {
             fields
                 .get(keyword)
@@ -66,7 +66,7 @@ impl Facts {
         }
     }
 
-    /// These facts where they say something, the others where these are silent.
+    /// Merges two sets of facts; those of `self` win.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let mut rules = below.rules;
@@ -100,7 +100,7 @@ impl Facts {
     }
 }
 
-/// Each says something of its own, unless one of them repeats the other.
+/// Joins two texts, unless one repeats the other.
 fn both_texts(own: Option<String>, below: Option<String>) -> Option<String> {
     match (own, below) {
         (Some(own), Some(below)) if own.contains(&below) => Some(own),
@@ -118,7 +118,7 @@ impl Range {
     }
 }
 
-/// Both spellings of an exclusive bound: a number of its own, and draft 4's flag.
+/// Reads an exclusive bound in both spellings: as a number, and as draft 4's boolean flag.
 fn bound(fields: &Map<String, Value>, inclusive: &str, exclusive: &str) -> Option<Bound> {
     let limit = fields.get(inclusive).and_then(Value::as_number);
     match fields.get(exclusive) {
@@ -145,7 +145,7 @@ fn range(fields: &Map<String, Value>, min: &str, max: &str) -> Range {
     }
 }
 
-/// `3` and `3.0` are the same count.
+/// Reads a count; `3` and `3.0` are the same.
 fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let double = value
@@ -167,7 +167,7 @@ fn examples(fields: &Map<String, Value>) -> Vec<Value> {
         .collect()
 }
 
-/// The description, or a title that says more than the name does.
+/// Returns the description, or a title that says more than the name.
 fn prose(fields: &Map<String, Value>, own_name: Option<&str>) -> Option<String> {
     let text = |keyword: &str| {
         fields

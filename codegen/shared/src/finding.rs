@@ -1,9 +1,9 @@
-//! One thing that is wrong with a script, where, and what to write instead; and how a script is
-//! written.
+//! A finding: what is wrong with a script, where, and what to write instead. Also the form of a
+//! script and the result of its check.
 
 use std::fmt;
 
-/// The most findings that are kept; the rest are counted.
+/// Maximum number of findings that are kept; the rest are counted.
 pub const FINDINGS_MAX: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Form {
     Function,
     /// One expression, whose value is the script's.
     Expression,
-    /// What `export default` says.
+    /// A module, whose value is its `export default`.
     Module,
 }
 
@@ -30,39 +30,39 @@ impl Form {
     }
 }
 
-/// Ordered from harmless to grave.
+/// Ordered by severity, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Probably not what was meant.
+    /// Probably a mistake.
     Warning,
-    /// Certain: it stops a run before any effect.
+    /// Certainly wrong. By default, the run does not start.
     Error,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingCode {
     Syntax,
-    /// Nested more deeply than any engine follows.
+    /// Nesting deeper than any engine supports.
     TooDeep,
-    /// The check of the script met a limit of its own.
+    /// The script exceeds a limit of the check.
     TooComplex,
-    /// TypeScript that is more than types.
+    /// TypeScript syntax that has an effect at run time.
     NotErasable,
-    /// Modules and what they export or import.
+    /// An import of a module, or an export other than the script's value.
     NoModules,
     UnknownServer,
     UnknownTool,
-    /// A name that nothing declares.
+    /// A name that is not declared.
     UnknownName,
     UnknownProperty,
     MissingArgument,
-    /// The right type, and not one of the values that there are.
+    /// A value of the right type that is not one of the allowed values.
     WrongLiteral,
     WrongType,
-    /// A tool that is not called with one object.
+    /// A call of a tool with anything but exactly one object.
     NotOneObject,
     MissingAwait,
-    /// A call that nobody waits for.
+    /// A call that is never awaited.
     NotAwaited,
 }
 
@@ -70,12 +70,12 @@ pub enum FindingCode {
 pub struct Finding {
     pub severity: Severity,
     pub code: FindingCode,
-    /// In the script's own text, from 1.
+    /// Line of the script, from 1.
     pub line: u32,
-    /// In characters, as the engine counts, from 1.
+    /// Column in characters, as the engine counts them, from 1.
     pub column: u32,
     pub message: String,
-    /// What to do instead, a whole sentence.
+    /// The correction, as a whole sentence.
     pub suggestion: Option<String>,
 }
 
@@ -129,7 +129,7 @@ impl FindingCode {
         }
     }
 
-    /// The place in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     pub(crate) fn number(self) -> u8 {
         let place = Self::ALL.iter().position(|code| *code == self);
         place
@@ -141,7 +141,7 @@ impl FindingCode {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// Whether the script cannot even be started, as the engine itself would say.
+    /// Whether the engine itself would refuse to start the script.
     #[must_use]
     pub const fn is_syntax(self) -> bool {
         matches!(
@@ -161,22 +161,22 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the check found out about a script.
+/// Result of the check of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    /// How the script is written; unknown when it cannot be parsed.
+pub struct CheckResult {
+    /// The form of the script; `None` if it cannot be parsed.
     pub form: Option<Form>,
-    /// The script with its types blanked. Absent when there are none: then it runs as it is.
+    /// The script with its types blanked; `None` if it has no types and runs unchanged.
     pub blanked: Option<String>,
-    /// In the order of their places.
+    /// Findings in the order of the script.
     pub findings: Vec<Finding>,
-    /// Findings beyond the bound, which are counted and not kept: so many at least, since what has
-    /// that much wrong with it is not read to its end.
+    /// Number of findings beyond [`FINDINGS_MAX`], which are not kept. The true number may be
+    /// higher, because the check of a value with many errors stops early.
     pub findings_dropped: usize,
 }
 
-impl Checked {
-    /// The first finding that stops a run.
+impl CheckResult {
+    /// Returns the first finding that stops a run.
     #[must_use]
     pub fn first_error(&self) -> Option<&Finding> {
         self.findings

@@ -1,8 +1,8 @@
-//! Which names a script can write, and which of them already mean something there.
+//! Which names a script can use, and which of them already have a meaning in JavaScript.
 
 use crate::text::is_invisible;
 
-/// Whether `name` can be written after a dot, or declared, as it is.
+/// Whether `name` can be declared, or written after a dot, unchanged.
 #[must_use]
 pub fn is_identifier(name: &str) -> bool {
     name.starts_with(starts_identifier) && name.chars().all(continues_identifier)
@@ -14,14 +14,14 @@ pub fn starts_identifier(c: char) -> bool {
     c == '$' || c == '_' || (unicode_ident::is_xid_start(c) && !is_invisible(c))
 }
 
-/// Whether an identifier can go on with this character.
+/// Whether an identifier can contain this character after its first.
 #[must_use]
 pub fn continues_identifier(c: char) -> bool {
     (c == '$' || unicode_ident::is_xid_continue(c)) && !is_invisible(c)
 }
 
-/// Names to which the language itself gives a meaning on any object: an object with
-/// `then` is awaited, one with `toJSON` is serialised by it.
+/// Whether the language gives a name a meaning on any object: it awaits an object with `then`, and
+/// uses `toJSON` to serialise.
 #[must_use]
 pub fn is_unsafe_member(name: &str) -> bool {
     const UNSAFE: [&str; 15] = [
@@ -44,15 +44,17 @@ pub fn is_unsafe_member(name: &str) -> bool {
     UNSAFE.contains(&name)
 }
 
-/// Words of the language, and what a script expects to find: no global of ours takes these names.
+/// Whether a name is reserved by the language or is a global that scripts expect. airlock never
+/// defines a global with such a name.
 #[must_use]
 pub fn is_known_global(name: &str) -> bool {
     RESERVED_WORDS.contains(&name) || GLOBALS.contains(&name) || is_unsafe_member(name)
 }
 
-/// Members that the language asks every object for; a server has none of them, and asking is no
-/// mistake. The guests have the same list, which shares no crate with this one; the broker's test
-/// `what_the_language_asks_a_server_for_is_no_mistake_in_a_guest_either` holds them together.
+/// Members that the language looks up on every object. Server objects do not have them, and looking
+/// them up is not a mistake in the script. The guests have the same list but share no crate with
+/// this one. The broker's test `language_probes_of_server_objects_are_no_errors` checks this list
+/// against the guests.
 pub const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
     "then",
     "toJSON",

@@ -1,8 +1,8 @@
-//! What the host and the checker guest have in common: the shapes of tools, the findings about
-//! scripts, names and texts, and the messages that the two exchange.
+//! Code that the host and the checker guest share: the shapes of tools, the findings about scripts,
+//! names and texts, and the messages that the two exchange.
 //!
-//! Everything here is compiled twice, into the host program and into the guest. There is no parser
-//! of scripts and no schema here, and no I/O.
+//! This crate is compiled twice, into the host program and into the guest. It has no parser of
+//! scripts, no schemas, and no I/O.
 
 pub mod closest;
 pub mod facts;

@@ -1,18 +1,19 @@
-//! Where in the script a byte is, as the engine that runs it counts: a column is
-//! one character, and a line ends where the language says so.
+//! Converts byte offsets of a script to lines and columns as the engine counts them: columns count
+//! characters, and lines end at JavaScript's line terminators.
 
 /// The lines of a text.
 #[derive(Debug)]
 pub struct Lines<'a> {
     text: &'a str,
-    /// Bytes at the beginning that are not the script's.
+    /// Number of bytes at the beginning that are not part of the script.
     shift: u32,
     starts: Vec<usize>,
-    /// The characters before each [`BLOCK_BYTES`] of the text.
+    /// Number of characters before each block of [`BLOCK_BYTES`] bytes.
     counted: Vec<u32>,
 }
 
-/// Characters are counted from the last multiple of this, not from where a line begins.
+/// Block size in bytes. Characters are counted from the last block boundary, not from the start of
+/// a line.
 const BLOCK_BYTES: usize = 256;
 
 impl<'a> Lines<'a> {
@@ -44,7 +45,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Line and column, from 1, of a byte of the text.
+    /// Returns the line and column, from 1, of a byte of the text.
     #[must_use]
     pub fn place(&self, at: u32) -> (u32, u32) {
         let at = (at.max(self.shift) as usize).min(self.text.len());
@@ -54,7 +55,7 @@ impl<'a> Lines<'a> {
         (u32::try_from(line).unwrap_or(u32::MAX), column)
     }
 
-    /// The byte at a line and a column, both from 1. The column is counted in bytes.
+    /// Returns the byte offset of a line and a column, both from 1. The column is counted in bytes.
     #[must_use]
     pub fn offset(&self, line: u32, column: u32) -> u32 {
         let line = (line.max(1) - 1) as usize;
@@ -63,20 +64,20 @@ impl<'a> Lines<'a> {
         u32::try_from(at.min(self.text.len())).unwrap_or(u32::MAX)
     }
 
-    /// The characters that begin before a byte of the text.
+    /// Returns the number of characters that begin before a byte of the text.
     fn before(&self, at: usize) -> u32 {
         let block = at / BLOCK_BYTES;
         let counted = self.counted.get(block).copied().unwrap_or_default();
         counted + characters(self.uncounted(at))
     }
 
-    /// What has to be looked at for that.
+    /// Returns the bytes from the last block boundary to `at`.
     fn uncounted(&self, at: usize) -> &'a [u8] {
         let from = at - at % BLOCK_BYTES;
         self.text.as_bytes().get(from..at).unwrap_or_default()
     }
 
-    /// The text of a line, counted from 1, with what ends it.
+    /// Returns the text of a line, counted from 1, including its line end.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<&'a str> {
         let at = (number as usize).checked_sub(1)?;
@@ -86,13 +87,13 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Whether a line ends with this character.
+/// Whether this character ends a line.
 #[must_use]
 pub fn ends_line(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
 }
 
-/// How many characters begin in these bytes.
+/// Returns the number of characters that begin in these bytes.
 fn characters(bytes: &[u8]) -> u32 {
     let first = bytes.iter().filter(|byte| (**byte & 0xC0) != 0x80);
     u32::try_from(first.count()).unwrap_or(u32::MAX)
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_far_into_a_line_is_counted_from_near_it() {
+    fn position_in_long_line_is_counted_incrementally() {
         let text = format!("x\n{}b", "é😀a.b;".repeat(40_000));
         let lines = Lines::new(&text, 0);
         for at in [2, 3, 300, 4_000, 250_000, text.len() - 1] {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_a_character_and_a_line_ends_as_the_language_says() {
+    fn columns_are_characters_and_line_ends_follow_ecmascript() {
         let text = "a\r\nbé😀c\rd\u{2028}e";
         let lines = Lines::new(text, 0);
         let check = |needle: &str, expected| {
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_script_counts_nothing() {
+    fn prefix_before_script_is_not_counted() {
         let lines = Lines::new("(ab\nc)", 1);
         assert_eq!(lines.place(1), (1, 1));
         assert_eq!(lines.place(2), (1, 2));

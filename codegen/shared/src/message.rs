@@ -1,8 +1,8 @@
 //! The messages between the host and the checker guest, in the encoding of the sandbox protocol.
 //!
-//! The guest is started with one [`Request`] and answers with one [`Reply`]. A guest that was asked
-//! to instrument a script can then be asked what the instrumented script printed ([`Question`]).
-//! Decoding never panics, and allocates in proportion to the bytes that are there.
+//! The guest is started with one [`Request`] and answers with one [`Reply`]. After a request to
+//! instrument a script, it can be asked about the output of that script ([`Question`]). Decoding
+//! never panics, and allocates in proportion to the size of the input.
 
 mod shapes;
 mod tools;
@@ -10,8 +10,8 @@ mod tools;
 use sandbox_protocol::codec::CodecError;
 use sandbox_protocol::codec::wire::{Reader, Writer};
 
-use crate::finding::{Checked, Finding, FindingCode, Form, Severity};
-use crate::uses::{Described, Uses};
+use crate::finding::{CheckResult, Finding, FindingCode, Form, Severity};
+use crate::uses::{DescribeUse, Uses};
 
 pub use shapes::{decode_shape, encode_shape};
 pub use tools::{Flat, ServerNames, ToolNames, decode_tools, encode_tools};
@@ -39,75 +39,76 @@ mod kind {
     pub(super) const DEPTH: u8 = 39;
 }
 
-/// What a checker guest is started with.
+/// The message that starts a checker guest.
 #[derive(Debug, Clone)]
 pub enum Request<'a> {
     /// Check a script before it runs.
     Check(CheckRequest<'a>),
-    /// Which globals and members a script uses.
+    /// Ask which globals and members a script uses.
     Uses { script: &'a str },
-    /// The script with code that reports what fails in it.
+    /// Instrument a script so that it reports its errors.
     Instrument {
         script: &'a str,
-        look: Look,
+        look: InstrumentPass,
         secret: Secret,
     },
-    /// The script with code that reports where it is; from a step on, it reports each step.
+    /// Instrument a script so that it reports its location: at each step from step `from` on, or
+    /// without `from` at fewer and fewer steps.
     Follow {
         script: &'a str,
         from: Option<u64>,
         secret: Secret,
     },
-    /// Where a script is nested too deeply for any engine, without parsing it.
+    /// Find where a script is nested too deeply for any engine, without parsing it.
     Nesting { script: &'a str },
 }
 
-/// A script and what its check must know about the tools.
+/// A script and the information about tools that its check needs.
 #[derive(Debug, Clone, Default)]
 pub struct CheckRequest<'a> {
     pub script: &'a str,
-    /// Whether its name says that it is TypeScript.
+    /// Whether the script's name marks it as TypeScript.
     pub is_typescript: bool,
     /// The names of all tools, from [`encode_tools`].
     pub tools: &'a [u8],
-    /// One byte for each tool in the order of `tools`: 0 where findings must not say what it takes.
-    /// Empty when they may say it of all tools.
+    /// One byte for each tool, in the order of `tools`; 0 if findings must not describe the tool's
+    /// arguments. Empty if findings may describe all tools.
     pub told: &'a [u8],
-    /// Shapes from [`encode_shape`], each with its tool's place in `tools`.
+    /// Shapes from [`encode_shape`], each with its tool's position in `tools`.
     pub shapes: Vec<(u32, &'a [u8])>,
-    /// Globals of the language that the engine does not have.
+    /// Globals of the language that the engine lacks.
     pub lacking: Vec<&'a str>,
     pub absent: Vec<AbsentServer<'a>>,
 }
 
-/// A server that is configured and whose tools are not available now.
+/// A server that is configured but whose tools are not available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AbsentServer<'a> {
-    /// The global that would carry it.
+    /// The global that stands for the server when it is available.
     pub global: &'a str,
-    /// The rest of a sentence about it.
+    /// Why it is not available, as the rest of a sentence whose subject is the server.
     pub why: &'a str,
-    /// What to do about it.
+    /// What the user can do about it.
     pub next: &'a str,
 }
 
-/// What an instrumented script reports.
+/// The operations that an instrumented script reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
-    /// What it reads from, calls, destructures and iterates, where nearly all errors come from.
-    First,
-    /// Its operators, assignments, awaits and classes as well, which makes it several times slower.
-    Closer,
-    /// What it awaits, for a script that waits without end.
-    Waits,
+pub enum InstrumentPass {
+    /// Member reads, calls, destructuring and iteration. Nearly all errors come from these.
+    Calls,
+    /// Also operators, assignments, awaits and classes; this makes the script several times slower.
+    Operators,
+    /// Every `await`, for a script that waits for something that never happens.
+    Awaits,
 }
 
-/// The lines of the instrumentation begin with this number. A script cannot know it, although it
-/// prints on the same console.
+/// The number at the start of each line that the instrumentation prints. The script prints on the
+/// same console but does not know the number, so it cannot forge such a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secret(pub u64);
 
-/// A question about what an instrumented script printed.
+/// A question about the output of an instrumented script.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
     pub about: About<'a>,
@@ -116,27 +117,27 @@ pub struct Question<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About<'a> {
-    /// The error of this name that ended the script.
+    /// Where the error that ended the script was thrown; `name` is the error's name.
     Error { name: &'a str },
-    /// What the script was waiting for when nothing was left to happen.
+    /// What the script was waiting for when no event was left to continue it.
     Waits,
-    /// Where the script was when it met a limit.
+    /// Where the script was when it reached a limit.
     Stop { is_recursion: bool },
 }
 
-/// What a checker guest answers.
+/// The message that a checker guest answers with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    Checked(Checked),
-    /// The check needs the shapes of these tools, by their places in the request.
+    Checked(CheckResult),
+    /// The check needs the shapes of these tools, given by their positions in the request.
     ShapesWanted(Vec<u32>),
     Uses(Uses),
-    /// Absent when the script cannot be instrumented, or only with more work than it is worth.
+    /// `None` if the script cannot be instrumented, or only with too much work.
     Instrumented(Option<String>),
     Failure(Option<Failure>),
     Wait(Option<Wait>),
     Stop(Option<Stop>),
-    /// Line and column.
+    /// Line and column of the bracket that exceeds the depth limit.
     Nesting(Option<(u32, u32)>),
 }
 
@@ -145,19 +146,20 @@ pub enum Reply {
 pub struct Failure {
     pub line: u32,
     pub column: u32,
-    /// Absent where the engine's own message says it.
+    /// `None` if the engine's own message is clear enough.
     pub message: Option<String>,
-    /// The cause of the error, where the script threw one that repeats another.
+    /// The earlier error, if the script threw an error that names or repeats it.
     pub because: Option<String>,
-    /// Innermost first, as far as the script called itself there.
+    /// Innermost frame first. Contains only functions that the script itself called.
     pub stack: Vec<Frame>,
-    /// Something inside a call failed at an unknown place: the call is the closest known place.
+    /// Whether the error came from an unknown place inside a call; the location is then that of the
+    /// call.
     pub is_around: bool,
-    /// A closer look would say the same.
+    /// Whether a more detailed pass would give the same result.
     pub is_sure: bool,
 }
 
-/// Where a script waits without end.
+/// Where a script waits for something that never happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     pub line: u32,
@@ -171,15 +173,15 @@ pub struct Wait {
 pub struct Stop {
     pub line: u32,
     pub column: u32,
-    /// What happens there; empty when the place says enough.
+    /// What the script does there; empty if the location alone explains the stop.
     pub message: String,
     pub stack: Vec<Frame>,
-    /// No function calls itself: the place is that of the last report, and following the script
-    /// from this step on finds the exact one.
+    /// Present if no function calls itself. The location is then only the last reported one;
+    /// following the script again from this step on finds the exact one.
     pub exact_from: Option<u64>,
 }
 
-/// A function of the script, and a place in it.
+/// A function of the script, and a location inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub function: String,
@@ -201,9 +203,9 @@ impl Request<'_> {
                 let mut w = Writer::new(kind::INSTRUMENT);
                 w.text(script);
                 w.u8(match look {
-                    Look::First => 0,
-                    Look::Closer => 1,
-                    Look::Waits => 2,
+                    InstrumentPass::Calls => 0,
+                    InstrumentPass::Operators => 1,
+                    InstrumentPass::Awaits => 2,
                 });
                 w.u64(secret.0);
                 w.finish()
@@ -234,9 +236,9 @@ impl<'a> Request<'a> {
             kind::INSTRUMENT => Self::Instrument {
                 script,
                 look: match r.u8("look")? {
-                    0 => Look::First,
-                    1 => Look::Closer,
-                    2 => Look::Waits,
+                    0 => InstrumentPass::Calls,
+                    1 => InstrumentPass::Operators,
+                    2 => InstrumentPass::Awaits,
                     tag => return Err(CodecError::UnknownTag { what: "look", tag }),
                 },
                 secret: Secret(r.u64("secret")?),
@@ -425,7 +427,7 @@ impl Reply {
     }
 }
 
-fn write_checked(checked: &Checked) -> Writer {
+fn write_checked(checked: &CheckResult) -> Writer {
     let mut w = Writer::new(kind::CHECKED);
     w.u8(match checked.form {
         None => 0,
@@ -448,8 +450,8 @@ fn write_checked(checked: &Checked) -> Writer {
     w
 }
 
-fn read_checked(r: &mut Reader<'_>) -> Decoded<Checked> {
-    Ok(Checked {
+fn read_checked(r: &mut Reader<'_>) -> Decoded<CheckResult> {
+    Ok(CheckResult {
         form: match r.u8("form")? {
             0 => None,
             1 => Some(Form::Body),
@@ -507,7 +509,7 @@ fn read_uses(r: &mut Reader<'_>) -> Decoded<Uses> {
     Ok(Uses {
         members: members.into_iter().collect(),
         names: names.into_iter().collect(),
-        described: Described {
+        described: DescribeUse {
             names: described.into_iter().collect(),
             others: r.bool("other tools")?,
         },

@@ -1,32 +1,33 @@
-//! The typed middle form between a JSON Schema and any text made from it. What a schema says and
-//! this form cannot is listed, never dropped in silence.
+//! The typed intermediate form between a JSON Schema and the text generated from it. Whatever this
+//! form cannot express is listed as [`Degraded`], and never dropped silently.
 
 use serde_json::Value;
 
 use crate::facts::Facts;
 
-/// The shapes of one tool.
+/// The shapes of one tool's arguments and result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolShape {
     pub input: Shape,
-    /// Of what the script is given: wrappers are taken off. Absent when the tool declares nothing.
+    /// The result as the script gets it, without its wrapper. `None` if the tool declares no
+    /// result.
     pub output: Option<Shape>,
-    /// Shapes that are referred to more than once, or contain themselves.
+    /// Shapes that are used more than once, or that contain themselves.
     pub named: Vec<NamedShape>,
     pub degraded: Vec<Degraded>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedShape {
-    /// As the schema calls it, made an identifier; not yet unique.
+    /// The schema's own name, converted to an identifier; not necessarily unique.
     pub name: String,
     pub shape: Shape,
 }
 
-/// Something that the schema says and the type does not. It is still checked on each call.
+/// Something that the schema requires and the type cannot express. Each call still checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Degraded {
-    /// Where, such as `args.filter`.
+    /// Path of the value, such as `args.filter`.
     pub path: String,
     pub reason: String,
 }
@@ -61,17 +62,17 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuple {
     pub items: Vec<Shape>,
-    /// How many of the items must be there.
+    /// Minimum number of items.
     pub required: usize,
-    /// What may follow them; `None` when nothing may.
+    /// Shape of further items; `None` if no more are allowed.
     pub rest: Option<Box<Shape>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Object {
-    /// In the order of the schema.
+    /// Properties in the order of the schema.
     pub properties: Vec<Property>,
-    pub rest: Rest,
+    pub rest: ExtraKeys,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -81,27 +82,27 @@ pub struct Property {
     pub shape: Shape,
 }
 
-/// What a schema says about keys that it does not name.
+/// What a schema allows for keys that it does not name.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Rest {
-    /// Nothing. They pass, and are probably a mistake.
+pub enum ExtraKeys {
+    /// The schema does not mention them. They are accepted, but are probably a mistake.
     #[default]
     Unsaid,
     Forbidden,
-    /// Keys of certain forms, with what their values are. A rule without a pattern is about all
-    /// other keys; when there is none, they are not spoken of.
-    Allowed(Vec<RestRule>),
+    /// Rules for keys that match a pattern, and for their values. A rule without a pattern applies
+    /// to all other keys; without such a rule, the schema does not mention other keys.
+    Allowed(Vec<ExtraKeyRule>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct RestRule {
+pub struct ExtraKeyRule {
     pub pattern: Option<String>,
     pub shape: Shape,
 }
 
 impl Shape {
     #[must_use]
-    pub fn of(kind: Kind) -> Self {
+    pub fn from_kind(kind: Kind) -> Self {
         Self {
             kind,
             facts: Facts::default(),
@@ -110,6 +111,6 @@ impl Shape {
 
     #[must_use]
     pub fn any() -> Self {
-        Self::of(Kind::Any)
+        Self::from_kind(Kind::Any)
     }
 }

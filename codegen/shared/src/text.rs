@@ -1,11 +1,12 @@
-//! Foreign text made fit to stand in a declaration or on a terminal.
+//! Makes text from servers safe to show in a declaration or on a terminal.
 //!
-//! Descriptions are written by servers and read by models and people, so nothing
-//! in them may end a comment, hide from view, or change the order of what is seen.
+//! Descriptions are written by servers and read by models and people. Nothing in them may end a
+//! comment, be invisible, or change the order in which text appears.
 
 use serde_json::Value;
 
-/// Prose on one line: white space folded, invisible characters gone. Nothing that can be seen is lost.
+/// Puts a text on one line: folds white space and removes invisible characters. Every visible
+/// character is kept.
 #[must_use]
 pub fn neutralise(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -27,13 +28,13 @@ pub fn neutralise(text: &str) -> String {
     out
 }
 
-/// A text that has been neutralised, such that it cannot end a `/* */` comment.
+/// Changes a neutralised text so that it cannot end a `/* */` comment.
 #[must_use]
 pub fn in_comment(text: &str) -> String {
     text.replace("*/", "*\\/")
 }
 
-/// The first sentence of a text, neutralised, at most `chars_max` characters.
+/// Returns the first sentence of a text, neutralised, at most `chars_max` characters long.
 #[must_use]
 pub fn first_sentence(text: &str, chars_max: usize) -> String {
     let paragraph = text.trim_start().split("\n\n").next().unwrap_or_default();
@@ -41,7 +42,7 @@ pub fn first_sentence(text: &str, chars_max: usize) -> String {
     clip(sentence_of(&folded), chars_max)
 }
 
-/// At most `chars_max` characters, the last of them an ellipsis when something was cut.
+/// Cuts a text to at most `chars_max` characters; a cut text ends in an ellipsis.
 #[must_use]
 pub fn clip(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
@@ -51,8 +52,8 @@ pub fn clip(text: &str, chars_max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// A string literal in double quotes that reads back as exactly `text`, with
-/// everything invisible spelled as an escape.
+/// Writes a string literal in double quotes whose value is exactly `text`. Invisible characters are
+/// written as escapes.
 #[must_use]
 pub fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -73,7 +74,8 @@ pub fn literal(text: &str) -> String {
     out
 }
 
-/// A JSON value as compact text that is also a TypeScript literal, with nothing hidden in it.
+/// Writes a JSON value as compact text that is also a TypeScript literal, with no invisible
+/// characters.
 #[must_use]
 pub fn json(value: &Value) -> String {
     match value {
@@ -94,8 +96,8 @@ pub fn json(value: &Value) -> String {
     }
 }
 
-/// A JSON text of many lines in which what cannot be seen is spelled out: its reviewer reads
-/// all that a model reads.
+/// Writes invisible characters of a multi-line JSON text as escapes, so that a reviewer sees
+/// everything that a model reads.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -121,8 +123,8 @@ fn push_escape(c: char, out: &mut String) {
     });
 }
 
-/// Up to the first full stop, question or exclamation mark that a space or the end follows.
-/// A mark after an initial or an `e.g.` ends nothing.
+/// Returns the text up to the first full stop, question or exclamation mark before a space or the
+/// end. A mark after an initial or an `e.g.` does not count.
 fn sentence_of(text: &str) -> &str {
     let marks = text
         .char_indices()
@@ -141,7 +143,7 @@ fn sentence_of(text: &str) -> &str {
     text
 }
 
-/// The sentences of a text that has been neutralised; joined by spaces they are the text again.
+/// Splits a neutralised text into sentences. Joined with spaces, they give the text again.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -161,7 +163,7 @@ fn is_abbreviation(before: &str) -> bool {
             .any(|it| word.eq_ignore_ascii_case(it))
 }
 
-/// Characters that show nothing themselves but change, or hide in, what is shown.
+/// Whether a character is itself invisible but can change or hide the text around it.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     c.is_control()
@@ -171,7 +173,7 @@ pub fn is_invisible(c: char) -> bool {
             | 0x200b..=0x200f       // zero-width, direction marks
             | 0x2028..=0x202e       // line and paragraph separators, direction embeddings
             | 0x2060..=0x206f       // joiners, isolates, deprecated format characters
-            | 0xfe00..=0xfe0f       // variation selectors carry hidden bytes
+            | 0xfe00..=0xfe0f       // variation selectors can encode hidden bytes
             | 0xfff0..=0xfffb
             | 0x1bca0..=0x1bca3
             | 0x1d173..=0x1d17a
@@ -183,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_stays_on_one_line_and_cannot_close_its_comment() {
+    fn description_stays_on_one_line_and_in_comment() {
         let check = |text: &str, expected: &str| assert_eq!(neutralise(text), expected);
         check("line1\nline2 end", "line1 line2 end");
         check("  a\u{2028}b\r\n\tc  ", "a b c");
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_ends_where_a_sentence_ends() {
+    fn first_sentence_ends_at_sentence_end() {
         let check = |text: &str, expected: &str| assert_eq!(first_sentence(text, 60), expected);
         check("Reads a file. Then more.", "Reads a file.");
         check("Uses e.g. git. More", "Uses e.g. git.");
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_reads_back_as_the_same_string_and_hides_nothing() {
+    fn literal_round_trips_and_hides_nothing() {
         assert_eq!(literal("a\"b\\c\n\u{2028}"), r#""a\"b\\c\n\u2028""#);
         assert_eq!(
             literal("\u{e0041}\u{202e}\u{a0}"),

@@ -1,22 +1,23 @@
-//! Which members of globals, and which bare names, a script uses.
+//! The members of globals, and the plain names, that a script uses.
 
 use std::collections::HashSet;
 
-/// What is spoken of. Calls that a script hides from the eye are not in it.
+/// The uses in a script. Uses that the script hides, for example behind a computed name, are
+/// missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// `object.member`, also written `object["member"]`.
+    /// Pairs of object and member: `object.member`, also if written `object["member"]`.
     pub members: HashSet<(String, String)>,
     pub names: HashSet<String>,
-    /// Tools that the script reads about before it calls them, as far as that is plain to see.
-    pub described: Described,
+    /// Tools whose descriptions the script visibly reads before it calls them.
+    pub described: DescribeUse,
 }
 
-/// What a script gives to `airlock.describe`.
+/// The arguments that a script passes to `airlock.describe`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Described {
-    /// Names that stand in the script.
+pub struct DescribeUse {
+    /// Tool names that are written in the script.
     pub names: HashSet<String>,
-    /// Whether there may be others, which only the run knows.
+    /// Whether there may be further names, which are known only during the run.
     pub others: bool,
 }

@@ -1,8 +1,8 @@
-//! What a script may call: the stubs with the descriptions that they stand for.
+//! The tools that a script may call: the stubs with their descriptions.
 
 use std::borrow::Cow;
 
-use codegen_shared::finding::Checked;
+use codegen_shared::finding::CheckResult;
 use codegen_shared::message::{AbsentServer, CheckRequest, Reply, Request, encode_shape};
 use sandbox_protocol::codec::CodecError;
 
@@ -12,7 +12,8 @@ use crate::description::Description;
 use crate::shape;
 use crate::stub::StubTable;
 
-/// Requests for one check. A second one is needed where a script hides the name of a tool.
+/// Maximum number of requests for one check. A second one is needed if a script hides the name of a
+/// tool.
 const ROUNDS_MAX: usize = 3;
 
 /// The tools that a script is checked against.
@@ -26,19 +27,19 @@ pub struct Surface<'a> {
     encoded: Option<&'a EncodedTools>,
 }
 
-/// A server that is configured and whose tools are not available now.
+/// A server that is configured but whose tools are not available now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
-    /// The global that would carry it.
+    /// The global that stands for the server when it is available.
     pub global: String,
-    /// The rest of a sentence about it.
+    /// Why it is not available, as the rest of a sentence whose subject is the server.
     pub why: String,
-    /// What can be done about it.
+    /// What the user can do about it.
     pub next: String,
 }
 
 impl<'a> Surface<'a> {
-    /// `descriptions` are those that the table was built from.
+    /// Creates a surface. `table` was built from `descriptions`.
     #[must_use]
     pub fn new(table: &'a StubTable, descriptions: &'a [Description]) -> Self {
         Self {
@@ -51,27 +52,28 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// Findings say only of some tools what they take, one flag for each description.
-    /// Without flags they say it of all.
+    /// Sets whether findings may describe a tool's arguments, with one flag for each description.
+    /// By default, findings may describe all tools.
     #[must_use]
     pub fn telling(self, told: &'a [bool]) -> Self {
         Self { told, ..self }
     }
 
-    /// Globals of the language that the engine which runs the script does not have, and
-    /// members of globals, as `Intl.Segmenter`.
+    /// Sets the globals that the engine of the run lacks, and members of globals such as
+    /// `Intl.Segmenter`.
     #[must_use]
     pub fn lacking(self, lacking: &'a [&'a str]) -> Self {
         Self { lacking, ..self }
     }
 
-    /// Servers that are known, and not there: a script that names one is told so.
+    /// Sets the servers that are configured but not available. A script that names one gets a
+    /// finding with the reason.
     #[must_use]
     pub fn without(self, absent: &'a [Absent]) -> Self {
         Self { absent, ..self }
     }
 
-    /// The names of the tools of the table, where they have been encoded already.
+    /// Sets the names of the table's tools, if the caller has encoded them already.
     #[must_use]
     pub fn encoded(self, encoded: &'a EncodedTools) -> Self {
         Self {
@@ -80,7 +82,7 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// The exchange of messages with a checker guest that checks a script.
+    /// Starts the exchange of messages with a checker guest that checks `script`.
     #[must_use]
     pub fn exchange(&self, name: &'a str, script: &'a str) -> Exchange<'a> {
         Exchange {
@@ -92,13 +94,13 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// Checks a script through `ask`, which hands a request to a checker guest and gives its reply.
+    /// Checks a script. `ask` passes a request to a checker guest and returns its reply.
     pub fn check<E: From<CodecError>>(
         &self,
         name: &str,
         script: &str,
         mut ask: impl FnMut(&[u8]) -> Result<Reply, E>,
-    ) -> Result<Checked, E> {
+    ) -> Result<CheckResult, E> {
         let mut exchange = self.exchange(name, script);
         loop {
             let reply = ask(&exchange.request()?)?;
@@ -108,8 +110,8 @@ impl<'a> Surface<'a> {
         }
     }
 
-    /// A script and all that its check must know, for the checker guest. `wanted` are the places
-    /// of tools whose shapes the guest asked for after a first request.
+    /// Encodes a script and the information that its check needs. `wanted` contains the positions
+    /// of tools whose shapes the guest asked for in reply to an earlier request.
     fn request(&self, name: &str, script: &str, wanted: &[u32]) -> Result<Vec<u8>, CodecError> {
         let encoded = match self.encoded {
             Some(encoded) => Cow::Borrowed(encoded),
@@ -133,7 +135,7 @@ impl<'a> Surface<'a> {
             if let Some(description) = description.filter(|it| is_told(it))
                 && let Some(description) = self.descriptions.get(*description)
             {
-                shapes.push((place, encode_shape(&shape::of(description))?));
+                shapes.push((place, encode_shape(&shape::tool_shape(description))?));
             }
         }
         let absent = self.absent.iter().map(|it| AbsentServer {
@@ -156,7 +158,7 @@ impl<'a> Surface<'a> {
         Request::Check(request).encode()
     }
 
-    /// All of it as declarations. Of a tool that is not told of, only that it is there.
+    /// Declares all tools. A tool that findings must not describe is declared by its name only.
     pub(super) fn declarations(&self) -> String {
         let bare = |(place, it): (usize, &Description)| match self.told.get(place) {
             Some(false) => it.bare(),
@@ -180,7 +182,7 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// One check: requests to a checker guest, and its replies, until there is a result.
+/// One check: requests to a checker guest and its replies, until the result is known.
 #[derive(Debug)]
 pub struct Exchange<'a> {
     surface: Surface<'a>,
@@ -191,13 +193,13 @@ pub struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The next request.
+    /// Returns the next request.
     pub fn request(&mut self) -> Result<Vec<u8>, CodecError> {
         self.surface.request(self.name, self.script, &self.wanted)
     }
 
-    /// Takes the reply to the last request. Without a result there is another request.
-    pub fn reply(&mut self, reply: Reply) -> Result<Option<Checked>, CodecError> {
+    /// Processes the reply to the last request. Returns `None` if another request is needed.
+    pub fn reply(&mut self, reply: Reply) -> Result<Option<CheckResult>, CodecError> {
         self.rounds += 1;
         match reply {
             Reply::Checked(checked) => Ok(Some(checked)),

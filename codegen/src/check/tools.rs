@@ -1,5 +1,5 @@
-//! The names of all tools as the checker guest reads them, and which of the tools a script may
-//! call, by the words in it.
+//! Encodes the names of all tools for the checker guest, and finds the tools that a script may call
+//! by the words in the script.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,18 +11,18 @@ use crate::stub::{ServerStubs, StubTable, ToolStub};
 #[derive(Debug, Clone, Default)]
 pub struct EncodedTools {
     pub(super) bytes: Vec<u8>,
-    /// For each tool in the order of `bytes`, its place among the descriptions.
+    /// For each tool in the order of `bytes`, its index in the descriptions.
     pub(super) descriptions: Vec<usize>,
-    /// Tools by a word that a script that calls them contains.
+    /// The tools by a word that every script that calls them contains.
     by_word: HashMap<String, Vec<Mention>>,
 }
 
-/// A tool that a word may stand for.
+/// A tool whose name may be mentioned by a word.
 #[derive(Debug, Clone)]
 struct Mention {
-    /// The tool's place in the order of the names.
+    /// Position of the tool in the order of the names.
     tool: u32,
-    /// The global that must be mentioned as well; none where the word alone is enough.
+    /// A global that must be mentioned too; `None` if the word alone is enough.
     global: Option<String>,
 }
 
@@ -31,8 +31,8 @@ impl EncodedTools {
     pub fn new(table: &StubTable) -> Self {
         let servers: Vec<_> = table.servers.iter().map(server_names).collect();
         let mut encoded = Self {
-            // A table whose names exceed the largest frame is a table of nothing: every tool is
-            // then unknown to the check, and no finding about tools is certain.
+            // If the names exceed the largest frame, the table is empty. The check then knows no
+            // tools, and no finding about tools is certain.
             bytes: encode_tools(&servers).unwrap_or_default(),
             ..Self::default()
         };
@@ -62,8 +62,8 @@ impl EncodedTools {
         }
     }
 
-    /// The tools that a script probably calls, by their places. A script can hide a name, as with
-    /// an escape in it: then the guest asks for the tool's shape.
+    /// Returns the positions of the tools that a script probably calls. A script can hide a name,
+    /// for example with an escape in the name; the guest then asks for the tool's shape.
     pub(super) fn mentioned(&self, script: &str) -> Vec<u32> {
         let words: HashSet<&str> = words(script).collect();
         let mut mentioned: Vec<u32> = words
@@ -112,7 +112,7 @@ fn tool_names<'a>(global: &str, tool: &'a ToolStub) -> ToolNames<'a> {
     }
 }
 
-/// The stretches of a script that can be names.
+/// Returns the parts of a script that can be names.
 fn words(script: &str) -> impl Iterator<Item = &str> {
     let is_in_name =
         |byte: &u8| matches!(byte, b'_' | b'$' | 0x80..) || byte.is_ascii_alphanumeric();

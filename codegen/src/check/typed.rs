@@ -1,23 +1,22 @@
-//! What a TypeScript compiler has to say of a script, and what of that is worth
-//! repeating. Nothing here starts one: a [`Page`] is what it is given, and reads
-//! what it answers.
+//! Selects the errors worth reporting from a TypeScript compiler's output for a script. This module
+//! starts no compiler: a [`Page`] contains the compiler's input and reads its output.
 //!
-//! A compiler calls much an error that runs well, so all that it says is a
-//! warning; syntax, names and what lacks a type are not its business here.
+//! A compiler reports many errors in scripts that run correctly, so every finding here is a
+//! warning. Errors of syntax, unknown names and missing types are omitted.
 
-mod said;
+mod tsc_output;
 
 use codegen_shared::lines::Lines;
 
-use super::{Checked, Finding, FindingCode, Form, Surface};
+use super::{CheckResult, Finding, FindingCode, Form, Surface};
 
-pub use said::Unreadable;
+pub use tsc_output::BadTscOutput;
 
-/// Findings of a compiler that are kept; the rest are counted.
+/// Maximum number of compiler findings that are kept; the rest are counted.
 const FINDINGS_MAX: usize = 20;
 
-/// What the compiler is told besides the files. It reads nothing that they name: a script
-/// that imports a file of this machine learns nothing about it.
+/// Compiler options. The compiler reads no file that the script or the declarations name, so a
+/// script that imports a file of this machine learns nothing about it.
 const OPTIONS: [&str; 17] = [
     "--noEmit",
     "--strict",
@@ -38,22 +37,22 @@ const OPTIONS: [&str; 17] = [
     "false",
 ];
 
-/// Globals of every script besides its servers.
+/// Declarations of the globals that every script has in addition to its servers.
 const SANDBOX: &str = include_str!("typed/sandbox.d.ts");
 
-/// A script, the sandbox and the tools, as files for a compiler.
+/// A script, the sandbox and the tools, as input files for a compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<'a> {
     pub files: [(&'static str, String); 3],
     text: &'a str,
-    /// Lines of the script's file before the script.
+    /// Number of lines before the script in its file.
     lines_before: u32,
 }
 
-/// What a compiler found, in the script's own lines and columns.
+/// A compiler's finding, at the line and column of the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedFinding {
-    /// The compiler's own code, such as `ts2339`.
+    /// The compiler's code, such as `ts2339`.
     pub code: String,
     pub line: u32,
     pub column: u32,
@@ -61,19 +60,24 @@ pub struct TypedFinding {
     pub suggestion: Option<String>,
 }
 
-/// What is left of a compiler's answer.
+/// The compiler's findings that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypedFindings {
-    /// In the order of their places.
+    /// Findings in the order of the script.
     pub kept: Vec<TypedFinding>,
     pub dropped: usize,
 }
 
 impl<'a> Page<'a> {
-    /// `checked` is what the check found of this very script. There is no page of what
-    /// cannot be parsed.
+    /// Creates the input files. `checked` is the result of the check of the same script. Returns
+    /// `None` if the script does not parse.
     #[must_use]
-    pub fn of(name: &str, text: &'a str, checked: &Checked, surface: &Surface<'_>) -> Option<Self> {
+    pub fn new(
+        name: &str,
+        text: &'a str,
+        checked: &CheckResult,
+        surface: &Surface<'_>,
+    ) -> Option<Self> {
         let form = checked.form?;
         if checked.findings.iter().any(|it| it.code.is_syntax()) {
             return None;
@@ -96,12 +100,13 @@ impl<'a> Page<'a> {
         })
     }
 
-    /// What the compiler is started with, in the folder of the files.
+    /// Returns the compiler's arguments, relative to the folder of the files.
     #[must_use]
     pub fn args(&self) -> Vec<&'static str> {
         let mut args = OPTIONS.to_vec();
         if self.is_javascript() {
-            // Read as such: objects are open, and parameters may be left out.
+            // JavaScript is checked with looser rules: objects are open, and parameters are
+            // optional.
             args.extend(["--allowJs", "--checkJs", "--noImplicitAny", "false"]);
         }
         args.extend(self.files.iter().map(|(name, _)| *name));
@@ -113,12 +118,12 @@ impl<'a> Page<'a> {
         script.ends_with(".js")
     }
 
-    /// What the compiler's output says that `own` findings do not say already.
-    pub fn findings(&self, said: &str, own: &[Finding]) -> Result<TypedFindings, Unreadable> {
+    /// Returns the findings in the compiler's output `said` that are not in `own`.
+    pub fn findings(&self, said: &str, own: &[Finding]) -> Result<TypedFindings, BadTscOutput> {
         let [.., (script, _)] = &self.files;
         let lines = Lines::new(self.text, 0);
         let mut found = TypedFindings::default();
-        for error in said::read(said, script)? {
+        for error in tsc_output::read(said, script)? {
             if error.is_noise(self.is_javascript()) {
                 continue;
             }
@@ -141,8 +146,8 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What stands around a script so that it is a module. The text itself begins a line, so
-/// that columns stay what they are.
+/// Returns the text before and after a script that makes it a module. The script itself begins on a
+/// new line, so its columns stay the same.
 fn around(form: Form, text: &str) -> (&'static str, &'static str) {
     match form {
         Form::Body => ("async function script() {\n", "\n}\n"),
@@ -151,35 +156,38 @@ fn around(form: Form, text: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether a text is a function that has no name, which is no statement.
+/// Whether a text is a function without a name, which is not a valid statement.
 fn is_unnamed(text: &str) -> bool {
-    let start = said::after_comments(text);
+    let start = tsc_output::after_comments(text);
     let start = start.strip_prefix("async").unwrap_or(start).trim_start();
     let rest = start.strip_prefix("function").map(str::trim_start);
     rest.is_some_and(|rest| rest.starts_with(['(', '*', '<']))
 }
 
 impl TypedFinding {
-    /// The check said it already: the same place, or the same line and a name in common.
+    /// Whether the check already reported the same error: at the same location, or on the same line
+    /// with a shared name.
     fn is_said_by(&self, own: &[Finding], line: &str) -> bool {
         let at_its_place = line.chars().skip(self.column as usize - 1);
         let word: String = at_its_place
-            .take_while(|it| said::is_in_name(*it))
+            .take_while(|it| tsc_output::is_in_name(*it))
             .collect();
-        let mut names = said::quoted(&self.message, '\'');
+        let mut names = tsc_output::quoted(&self.message, '\'');
         names.push(&word);
         own.iter().any(|own| {
             let has_name = |it: &&str| it.split('.').any(|it| names.contains(&it));
-            let shares_name = said::quoted(&own.message, '`').iter().any(has_name);
+            let shares_name = tsc_output::quoted(&own.message, '`').iter().any(has_name);
             match own.code {
-                // The compiler says it where a name for the arguments is used.
+                // The compiler reports this error where a name for the arguments is used.
                 FindingCode::MissingArgument if shares_name => true,
                 FindingCode::MissingAwait if own.line == self.line => {
                     shares_name || self.message.contains("'Promise<")
                 }
-                // Items of a list that was taken for an index of the call before it.
+                // The compiler finds this error in an array that was parsed as an index of the call
+                // before it.
                 FindingCode::MissingAwait if own.line < self.line && self.code == "ts2695" => true,
-                // The keys of an object that should be something else.
+                // The compiler finds this error in the keys of an object that should have another
+                // type.
                 FindingCode::WrongType if own.line == self.line && self.code == "ts2353" => true,
                 _ => own.line == self.line && (own.column == self.column || shares_name),
             }

@@ -1,19 +1,19 @@
-//! Names for types that a block declares beside its tools: shapes that the
-//! schemas name themselves, shared by all tools that mean the same by them.
+//! Names the types that a block declares in addition to its tools. They stand for the named shapes
+//! of the schemas; tools with equal shapes share one type.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::types::TypeWriter;
 use crate::canonical::Digest;
 use crate::names;
-use crate::shape::{Kind, NamedShape, Object, Rest, Shape, ToolShape};
+use crate::shape::{ExtraKeys, Kind, NamedShape, Object, Shape, ToolShape};
 
-/// What a block calls its named shapes.
+/// The type names of a block's named shapes.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
     /// For each tool, the alias of each of its named shapes.
     pub of_tool: Vec<Vec<String>>,
-    /// Aliases in the order of their first use: which tool's which shape.
+    /// Aliases in the order of their first use, each with its tool and shape.
     pub declared: Vec<(String, usize, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl Aliases {
     }
 }
 
-/// A type name that is neither taken nor a type of the language.
+/// Returns a type name that is neither in use nor a type of the language.
 pub(super) fn free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     let is_free = |name: &str| {
         !taken.contains(name) && !names::is_known_global(name) && !LIBRARY_TYPES.contains(&name)
@@ -65,13 +65,13 @@ pub(super) fn free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// For each named shape a digest that is equal for two exactly when they say the same,
-/// notes and everything that they refer to included.
+/// Returns a digest for each named shape. Two digests are equal exactly if the shapes are equal,
+/// including notes and all shapes that they refer to.
 fn meanings(named: &[NamedShape]) -> Vec<Digest> {
     let local = local_names(named);
     let own = named.iter().zip(&local).map(|(it, name)| {
         let body = TypeWriter::new(true).write(&it.shape, &local, 0);
-        Digest::of(format!("{name}={body} {:?}", it.shape.facts).as_bytes())
+        Digest::sha256(format!("{name}={body} {:?}", it.shape.facts).as_bytes())
     });
     let own: Vec<Digest> = own.collect();
     let refers_to: Vec<Vec<usize>> = named
@@ -100,10 +100,10 @@ fn whole_meaning(index: usize, own: &[Digest], refers_to: &[Vec<usize>]) -> Dige
             }
         }
     }
-    Digest::of(&bytes)
+    Digest::sha256(&bytes)
 }
 
-/// Names that tell the shapes of one tool apart, whatever the other tools have.
+/// Returns distinct names for the shapes of one tool. They do not depend on the other tools.
 fn local_names(named: &[NamedShape]) -> Vec<String> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let numbered = named.iter().map(|it| {
@@ -130,7 +130,7 @@ pub(super) fn references(shape: &Shape, found: &mut Vec<usize>) {
             properties
                 .iter()
                 .for_each(|it| references(&it.shape, found));
-            if let Rest::Allowed(rules) = rest {
+            if let ExtraKeys::Allowed(rules) = rest {
                 rules.iter().for_each(|it| references(&it.shape, found));
             }
         }
@@ -138,7 +138,7 @@ pub(super) fn references(shape: &Shape, found: &mut Vec<usize>) {
     }
 }
 
-/// Types that every TypeScript program knows and that are not values as well.
+/// Types that TypeScript defines and that are not also values.
 const LIBRARY_TYPES: [&str; 58] = [
     "ArrayBufferLike",
     "ArrayBufferTypes",

@@ -1,15 +1,15 @@
-//! One server's block: the types that its tools share, then the tools.
+//! Writes one server's block: the types that its tools share, then the tools.
 
 use std::collections::BTreeSet;
 
-use super::Picked;
+use super::DeclaredTool;
 use super::alias::Aliases;
 use super::groups::{Group, Groups};
 use super::guidance;
 use super::note::Note;
 use super::types::{TypeWriter, noted};
 use crate::description::{Claims, Description};
-use crate::shape::{Facts, Kind, NamedShape, Object, Property, Rest, Shape, ToolShape};
+use crate::shape::{ExtraKeys, Facts, Kind, NamedShape, Object, Property, Shape, ToolShape};
 use crate::stub::{ServerStubs, ToolStub};
 use crate::text::{in_comment, neutralise};
 
@@ -20,7 +20,7 @@ pub(super) struct Block {
 
 pub(super) fn render(
     server: &ServerStubs,
-    tools: &[Picked<'_>],
+    tools: &[DeclaredTool<'_>],
     shapes: &[ToolShape],
     is_full: bool,
     taken: &mut BTreeSet<String>,
@@ -37,9 +37,9 @@ pub(super) fn render(
         }
     }
     for group in &groups.found {
-        let shape = Shape::of(Kind::Object(Object {
+        let shape = Shape::from_kind(Kind::Object(Object {
             properties: group.properties.clone(),
-            rest: Rest::Unsaid,
+            rest: ExtraKeys::Unsaid,
         }));
         text.push_str(&format!(
             "type {} = {}\n",
@@ -96,7 +96,7 @@ fn signature(
     groups: &[&Group],
     writer: &mut TypeWriter,
 ) -> String {
-    // A method of this name would declare a constructor.
+    // A method named `new` would declare a constructor.
     let member = if stub.member == "new" {
         "\"new\""
     } else {
@@ -110,7 +110,7 @@ fn signature(
     let in_order = in_order(stub.order, shape, names, writer);
     match in_order.as_slice() {
         [] => format!("{member}({parameter}): Promise<{output}>\n"),
-        // One more type for the argument is shorter than the result's once more.
+        // A union as the type of the argument is shorter than a second signature.
         [(_, only)] => {
             let (name, of_object) = parameter.split_once(": ").unwrap_or(("a", &parameter));
             format!("{member}({name}: {only} | {of_object}): Promise<{output}>\n")
@@ -127,7 +127,7 @@ fn signature(
     }
 }
 
-/// The arguments of a call that gives values instead of one object.
+/// Returns the names and types of the arguments of a call that passes values instead of one object.
 fn in_order(
     order: &'static [&'static str],
     shape: &ToolShape,
@@ -160,7 +160,7 @@ fn parameter(
     let Kind::Object(object) = &shape.input.kind else {
         return format!("a{optional}: {}", writer.write(&shape.input, names, 0));
     };
-    if object.properties.is_empty() && !matches!(object.rest, Rest::Allowed(_)) {
+    if object.properties.is_empty() && !matches!(object.rest, ExtraKeys::Allowed(_)) {
         return String::new();
     }
     let is_grouped = |property: &&Property| groups.iter().any(|group| group.has(property));
@@ -171,8 +171,8 @@ fn parameter(
         .cloned()
         .collect();
     let mut parts: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
-    if !own.is_empty() || parts.is_empty() || matches!(object.rest, Rest::Allowed(_)) {
-        let own = Shape::of(Kind::Object(Object {
+    if !own.is_empty() || parts.is_empty() || matches!(object.rest, ExtraKeys::Allowed(_)) {
+        let own = Shape::from_kind(Kind::Object(Object {
             properties: own,
             rest: object.rest.clone(),
         }));
@@ -181,7 +181,7 @@ fn parameter(
     format!("a{optional}: {}", parts.join(" & "))
 }
 
-/// Whether `{}` would do, so that the argument may be left out.
+/// Whether `{}` is valid, so that the argument can be omitted.
 fn may_be_empty(shape: &Shape, named: &[NamedShape], depth: usize) -> bool {
     const DEPTH_MAX: usize = 20;
     let all = |shapes: &[Shape]| shapes.iter().all(|it| may_be_empty(it, named, depth + 1));
@@ -208,7 +208,7 @@ fn asks_for_some(facts: &Facts) -> bool {
     facts.properties.min.is_some() || facts.rules.iter().any(asks)
 }
 
-/// What the server says of the tool, after what its reader should know first.
+/// Writes a tool's doc comment: tags and the wire name first, then the server's description.
 fn doc(
     stub: &ToolStub,
     description: &Description,
@@ -242,7 +242,7 @@ fn doc(
         parts.extend(note.map(|it| format!("{label}: {it}")));
     }
     if description.output_is_observed {
-        parts.push("The type of the result was observed, not promised.".to_owned());
+        parts.push("The result type was observed, not declared.".to_owned());
     }
     parts.extend(guidance::parts(description));
     if parts.is_empty() {
@@ -252,9 +252,10 @@ fn doc(
     }
 }
 
-/// The root has no line of its own: what is said of it goes into the tool's.
+/// Returns the note of the root shape, which has no line of its own and is added to the tool's
+/// comment.
 fn root_note(root: &Shape) -> String {
-    Note::of(root).text()
+    Note::from_shape(root).text()
 }
 
 fn tags(claims: &Claims) -> Vec<String> {

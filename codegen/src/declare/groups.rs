@@ -1,18 +1,18 @@
-//! Parameters that several tools share, hoisted into a type with a name: which of
-//! them go together is chosen so that the whole text gets shortest.
+//! Moves parameters that several tools share into named types. The groups are chosen so that the
+//! whole text becomes as short as possible.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::alias::{Aliases, free_name, references};
 use super::types::TypeWriter;
-use crate::shape::{Kind, Object, Property, Rest, Shape, ToolShape};
+use crate::shape::{ExtraKeys, Kind, Object, Property, Shape, ToolShape};
 
-/// Tools that must share a group of parameters before it gets a name.
+/// Minimum number of tools that must share a group of parameters.
 const SHARERS_MIN: usize = 4;
-/// What naming a group costs at each use, and once, in characters of plain type text.
+/// Cost of a named group, in characters of plain type text: at each use, and once.
 const USE_CHARS: usize = 12;
 const NAMING_CHARS: usize = 30;
-/// Groups beyond these are not put together any more: the search looks at every pair.
+/// Maximum number of groups that are considered for joining, because every pair is compared.
 const GROUPS_JOINED_MAX: usize = 60;
 const NAMES: [&str; 8] = ["P", "Q", "R", "S", "U", "V", "W", "X"];
 
@@ -21,10 +21,10 @@ const NAMES: [&str; 8] = ["P", "Q", "R", "S", "U", "V", "W", "X"];
 pub(super) struct Group {
     pub name: String,
     pub properties: Vec<Property>,
-    /// Aliases by which the properties refer to named shapes.
+    /// The tools' aliases, if the properties refer to named shapes.
     pub names: Vec<String>,
     sharers: BTreeSet<usize>,
-    /// Of its properties as plain type text.
+    /// Length of its properties as plain type text, in characters.
     chars: usize,
 }
 
@@ -61,7 +61,8 @@ impl Group {
         self.properties.iter().any(|it| it.name == property.name)
     }
 
-    /// Characters that are saved by naming it. Notes do not count: they are printed once anyway.
+    /// Returns the number of characters that the named group saves. Notes do not count, because
+    /// they are printed only once in any case.
     fn saving(&self) -> isize {
         let uses = self.sharers.len();
         if uses < SHARERS_MIN {
@@ -76,7 +77,7 @@ impl Group {
         self.saving() > 0
     }
 
-    /// Both in one, for the tools that have both.
+    /// Joins two groups, for the tools that share both.
     fn with(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.properties.extend(other.properties.iter().cloned());
@@ -96,7 +97,7 @@ fn signed(count: usize) -> isize {
     isize::try_from(count).unwrap_or(isize::MAX)
 }
 
-/// One group for all properties that exactly the same tools have.
+/// Puts properties that exactly the same tools have into one group.
 fn with_equal_sharers(shapes: &[ToolShape], aliases: &Aliases, is_full: bool) -> Vec<Group> {
     let mut sharers: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     let mut order: Vec<(String, usize, &Property)> = Vec::new();
@@ -138,7 +139,7 @@ fn with_equal_sharers(shapes: &[ToolShape], aliases: &Aliases, is_full: bool) ->
     groups
 }
 
-/// None for a property that refers to no named shape, so that it goes with any other.
+/// Returns no names for a property without named shapes, so that the property can join any group.
 fn needed_names(property: &Property, names: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     references(&property.shape, &mut found);
@@ -149,8 +150,8 @@ fn needed_names(property: &Property, names: &[String]) -> Vec<String> {
     }
 }
 
-/// Puts groups together, the most useful pair first, as long as that saves something.
-/// What is left of the two, for the tools that have only one, stays a group of its own.
+/// Joins pairs of groups, the most useful pair first, as long as that saves characters. A group
+/// stays separate for the tools that have only that group.
 fn join(groups: &mut Vec<Group>) {
     groups.truncate(GROUPS_JOINED_MAX);
     while let Some((a, b)) = best_pair(groups) {
@@ -159,7 +160,7 @@ fn join(groups: &mut Vec<Group>) {
         };
         let both = first.with(&second);
         let rests = [first.without(&both.sharers), second.without(&both.sharers)];
-        // `b` stands behind `a`, so taking it away moves nothing before it.
+        // `b` comes after `a`, so removing `b` does not move `a`.
         groups.remove(b);
         groups.remove(a);
         groups.push(both);
@@ -199,16 +200,16 @@ fn best_pair(groups: &[Group]) -> Option<(usize, usize)> {
 
 fn top_properties(shape: &ToolShape) -> &[Property] {
     match &shape.input.kind {
-        Kind::Object(object) if !matches!(object.rest, Rest::Allowed(_)) => &object.properties,
+        Kind::Object(object) if !matches!(object.rest, ExtraKeys::Allowed(_)) => &object.properties,
         _ => &[],
     }
 }
 
-/// Everything that would be printed for a property, were it printed for the first time.
+/// Returns the text that is printed for a property the first time.
 fn whole_text(property: &Property, names: &[String], is_full: bool) -> String {
     let alone = Object {
         properties: vec![property.clone()],
-        rest: Rest::Forbidden,
+        rest: ExtraKeys::Forbidden,
     };
-    TypeWriter::new(is_full).write(&Shape::of(Kind::Object(alone)), names, 0)
+    TypeWriter::new(is_full).write(&Shape::from_kind(Kind::Object(alone)), names, 0)
 }

@@ -1,11 +1,11 @@
-//! What a tool file says besides the server's words, as it stands in a tool's doc
-//! comment at the full level: how to use it, what goes wrong, what it looks like.
+//! Writes the additions of a tool file to the server's description, as part of the tool's doc
+//! comment at the full level: usage, errors, examples.
 
 use crate::description::Description;
 use crate::text::{json, neutralise};
-use crate::tool_file::format::{CommonError, Example, RateLimit};
+use crate::tool_file_format::{CommonError, Example, RateLimit};
 
-/// In the order in which somebody who writes a script needs them.
+/// Returns the parts in the order in which a script author needs them.
 pub(super) fn parts(description: &Description) -> Vec<String> {
     let Some(file) = &description.file else {
         return Vec::new();

@@ -1,12 +1,12 @@
-//! What stands behind a property: facts in a few signs, then its prose.
+//! Writes the note after a property: facts in short form, then the description.
 
 use serde_json::{Number, Value};
 
-use super::said::{says_bounds, says_default};
-use crate::shape::{Bound, Facts, Kind, Range, Rest, Shape};
+use super::stated_facts::{says_bounds, says_default};
+use crate::shape::{Bound, ExtraKeys, Facts, Kind, Range, Shape};
 use crate::text::{self, in_comment, neutralise};
 
-/// Bounds this far out only say that a number is one.
+/// Larger bounds are not written: they only say that the value is a number.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    pub(super) fn of(shape: &Shape) -> Self {
+    pub(super) fn from_shape(shape: &Shape) -> Self {
         let mut note = Self::default();
         note.collect(shape, "");
         note
@@ -35,7 +35,7 @@ impl Note {
         }
     }
 
-    /// Facts of the shape, and of those parts of it that have no line of their own.
+    /// Collects the facts of the shape, and of those of its parts that have no line of their own.
     fn collect(&mut self, shape: &Shape, label: &str) {
         let own = facts_of(&shape.facts, &shape.kind);
         self.facts
@@ -64,7 +64,7 @@ impl Note {
                 }
             }
             Kind::Object(object) => {
-                if let Rest::Allowed(rules) = &object.rest {
+                if let ExtraKeys::Allowed(rules) = &object.rest {
                     rules
                         .iter()
                         .for_each(|rule| self.collect(&rule.shape, &format!("{label}values: ")));
@@ -76,7 +76,8 @@ impl Note {
         }
     }
 
-    /// With one real alternative there is nothing to tell apart.
+    /// Collects the facts of a union's members. If there is only one member besides `null`, the
+    /// facts need no labels.
     fn collect_members(&mut self, members: &[Shape], label: &str) {
         let real = members.iter().filter(|it| it.kind != Kind::Null).count();
         for (at, member) in members.iter().enumerate() {
@@ -94,7 +95,8 @@ fn facts_of(facts: &Facts, kind: &Kind) -> Vec<String> {
     let mut out = Vec::new();
     let prose = facts.text.as_deref().map(neutralise).unwrap_or_default();
     match &facts.default {
-        // Where null is allowed, leaving the property out says the same; elsewhere it is a mistake.
+        // If `null` is allowed, omitting the property has the same effect. If it is not allowed,
+        // the default is a mistake.
         Some(Value::Null) => {}
         Some(value) if says_default(&prose, value) => {}
         Some(value) => out.push(format!("={}", text::json(value))),

@@ -1,4 +1,4 @@
-//! Shapes and texts of single schemas, in code; whole descriptions are goldens.
+//! Tests of the types and texts of single schemas. Goldens cover whole descriptions.
 
 use super::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn render(tools: &[Description], level: Level) -> Declarations {
     declare(&StubTable::build(tools), tools, level, &|_, _| true)
 }
 
-/// The type of a required property `v` of this schema, and the reasons for which it is degraded.
+/// Returns the type of a required property `v` with this schema, and what the type cannot express.
 fn type_of(schema: &Value) -> (String, Vec<String>) {
     let input = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
     let declared = render(&[tool("t", &input)], Level::Signatures);
@@ -49,7 +49,7 @@ fn check_degraded(schema: Value, expected: &str, reason: &str) {
 }
 
 #[test]
-fn optional_and_nullable_are_two_things() {
+fn optional_and_nullable_differ() {
     check(json!({"type": ["string", "null"]}), "string|null");
     check(
         json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
@@ -63,7 +63,7 @@ fn optional_and_nullable_are_two_things() {
 }
 
 #[test]
-fn listed_values_are_literals_and_a_union_in_an_array_has_parentheses() {
+fn enums_are_literals_and_array_unions_parenthesised() {
     check(
         json!({"enum": ["a", "", 1, null, true]}),
         "\"a\"|\"\"|1|null|true",
@@ -79,7 +79,7 @@ fn listed_values_are_literals_and_a_union_in_an_array_has_parentheses() {
 }
 
 #[test]
-fn tuples_say_what_must_be_there_and_what_may_follow() {
+fn tuples_have_required_and_rest_items() {
     let pair = json!([{"type": "number"}, {"enum": ["a", "b"]}]);
     check(
         json!({"prefixItems": pair, "items": false, "minItems": 2}),
@@ -104,7 +104,7 @@ fn tuples_say_what_must_be_there_and_what_may_follow() {
 }
 
 #[test]
-fn objects_say_which_other_keys_they_take() {
+fn objects_declare_extra_keys() {
     let a = json!({"a": {"type": "string"}});
     check(json!({"properties": a}), "{ a?: string }");
     check(
@@ -139,7 +139,7 @@ fn objects_say_which_other_keys_they_take() {
 }
 
 #[test]
-fn what_holds_together_is_merged_and_what_contradicts_is_never() {
+fn all_of_is_merged_and_contradiction_is_never() {
     let part = |name: &str| json!({"properties": {name: {"type": "string"}}, "required": [name]});
     check(
         json!({"allOf": [part("a"), part("b")]}),
@@ -170,7 +170,7 @@ fn what_holds_together_is_merged_and_what_contradicts_is_never() {
 }
 
 #[test]
-fn alternatives_that_only_require_keep_the_object_whole() {
+fn required_only_alternatives_keep_the_object() {
     let schema = json!({
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
         "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
@@ -178,16 +178,16 @@ fn alternatives_that_only_require_keep_the_object_whole() {
     check_degraded(
         schema,
         "{ a?: string; b?: string }",
-        "args.v: has a rule that no type can say: at least one of a, b",
+        "args.v: has a rule that a type cannot express: at least one of a, b",
     );
 }
 
 #[test]
-fn what_no_type_can_say_is_listed_and_the_rest_stands() {
+fn inexpressible_parts_are_listed_as_degraded() {
     check_degraded(
         json!({"type": "string", "not": {"const": "x"}}),
         "string",
-        "args.v: has a rule that no type can say: not {\"const\": \"x\"}",
+        "args.v: has a rule that a type cannot express: not {\"const\": \"x\"}",
     );
     check_degraded(
         json!({"$ref": "https://example.com/x.json"}),
@@ -202,18 +202,18 @@ fn what_no_type_can_say_is_listed_and_the_rest_stands() {
     check_degraded(
         json!({"$ref": "#/properties/v"}),
         "any",
-        "args.v: refers to itself without end",
+        "args.v: refers to itself endlessly",
     );
     check_degraded(
         json!({"type": "number", "enum": ["a"]}),
         "never",
-        "args.v: lists no value that its type admits",
+        "args.v: lists no value that its type allows",
     );
     check_degraded(json!(5), "any", "args.v: is not a schema");
 }
 
 #[test]
-fn a_type_that_contains_itself_has_a_name() {
+fn recursive_type_gets_a_name() {
     let node = json!({"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/node"}}}});
     let input = json!({"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
     let text = render(&[tool("t", &input)], Level::Signatures).text;
@@ -224,7 +224,7 @@ fn a_type_that_contains_itself_has_a_name() {
 }
 
 #[test]
-fn types_of_the_same_name_and_meaning_are_shared_and_others_are_kept_apart() {
+fn equal_named_types_are_shared_and_others_kept_apart() {
     let input = |kind: &str| {
         let long = "x".repeat(80);
         let error = json!({"type": "object", "description": long, "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/Error"}}, "k": {"type": kind}}});
@@ -248,7 +248,7 @@ fn types_of_the_same_name_and_meaning_are_shared_and_others_are_kept_apart() {
 }
 
 #[test]
-fn parameters_that_many_tools_share_are_declared_once() {
+fn shared_parameters_are_declared_once() {
     let input = json!({"properties": {
         "subscription_of_account": {"type": "string", "description": "Which one."},
         "retry_max_attempts": {"type": "integer"}, "own": {"type": "boolean"},
@@ -274,7 +274,7 @@ fn parameters_that_many_tools_share_are_declared_once() {
 }
 
 #[test]
-fn a_note_is_printed_once_and_its_facts_always() {
+fn note_is_printed_once_and_facts_always() {
     let input =
         json!({"properties": {"n": {"type": "number", "minimum": 1, "description": "How many."}}});
     let text = render(&[tool("a", &input), tool("b", &input)], Level::Full).text;
@@ -283,7 +283,7 @@ fn a_note_is_printed_once_and_its_facts_always() {
 }
 
 #[test]
-fn facts_stand_before_the_prose_in_one_line() {
+fn facts_precede_prose_on_one_line() {
     let input = json!({"properties": {"v": {
         "type": "string", "default": "a", "minLength": 1, "maxLength": 3, "pattern": "^[a-z]+$",
         "format": "slug", "examples": ["ab", "c"], "deprecated": true, "description": "First\nsecond.",
@@ -297,7 +297,7 @@ fn facts_stand_before_the_prose_in_one_line() {
 }
 
 #[test]
-fn what_a_description_says_cannot_leave_its_comment() {
+fn description_cannot_close_its_comment() {
     let hostile = "ok */ }; evil()\u{2028}// \u{202e}x\nnext";
     let input = json!({"properties": {"v": {"type": "string", "description": hostile}}});
     let tool = Description::parse(
@@ -356,7 +356,7 @@ fn results_are_typed_unwrapped_or_any() {
 }
 
 #[test]
-fn the_short_levels_give_names_and_first_sentences() {
+fn short_levels_print_names_and_first_sentences() {
     let tool = |name: &str, text: &str| {
         Description::parse(
             "s",
@@ -373,7 +373,7 @@ fn the_short_levels_give_names_and_first_sentences() {
 }
 
 #[test]
-fn only_the_tools_that_were_asked_for_are_declared() {
+fn only_requested_tools_are_declared() {
     let tools = [tool("a", &json!({})), tool("b", &json!({}))];
     let declared = declare(
         &StubTable::build(&tools),

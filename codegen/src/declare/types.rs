@@ -1,23 +1,24 @@
-//! A shape as the text of a TypeScript type.
+//! Writes a shape as a TypeScript type.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::note::Note;
-use super::printed::Printed;
+use super::printed_text::PrintedText;
 use crate::names::is_identifier;
-use crate::shape::{Kind, Object, Property, Rest, RestRule, Shape, Tuple};
+use crate::shape::extra_keys::{are_templates, key_type, needs_rest_note, spoken_rules};
+use crate::shape::{ExtraKeyRule, ExtraKeys, Kind, Object, Property, Shape, Tuple};
 use crate::text::{self, literal};
 
 const LINE_CHARS_MAX: usize = 100;
 
-/// Writes types, and remembers which prose it has printed already.
+/// Writes types, and remembers the descriptions that it has printed.
 #[derive(Debug, Default)]
 pub(super) struct TypeWriter {
     pub with_notes: bool,
     pub uses_int: bool,
-    printed: Printed,
+    printed: PrintedText,
 }
 
 impl TypeWriter {
@@ -28,7 +29,7 @@ impl TypeWriter {
         }
     }
 
-    /// The type, over as many lines as it needs; the first begins where the caller stands.
+    /// Writes the type on as many lines as needed. The first line continues the caller's line.
     pub(super) fn write(&mut self, shape: &Shape, names: &[String], indent: usize) -> String {
         if !has_object(shape) {
             return self.inline(shape, names);
@@ -104,7 +105,7 @@ impl TypeWriter {
         out
     }
 
-    /// The type on one line, without notes.
+    /// Writes the type on one line, without notes.
     pub(super) fn inline(&mut self, shape: &Shape, names: &[String]) -> String {
         match &shape.kind {
             Kind::Any => "any".to_owned(),
@@ -157,7 +158,7 @@ impl TypeWriter {
                 texts.push(text);
             }
         }
-        // Half the tokens of a list of literals would be the spaces around its bars.
+        // In a list of literals, spaces around the bars would be half of the tokens.
         let bar = if members.iter().any(has_object) {
             " | "
         } else {
@@ -182,7 +183,8 @@ impl TypeWriter {
         format!("{{ {} }}", members.join("; "))
     }
 
-    /// What may stand beside the named properties, each with the note that makes it exact.
+    /// Returns the index signatures for keys without a declared property, each with a note about
+    /// the exact rule.
     fn index_signatures<'a>(&mut self, object: &'a Object, names: &[String]) -> Vec<Signature<'a>> {
         let rules = spoken_rules(object);
         let signature = |key: &str, value, note| Signature {
@@ -191,7 +193,7 @@ impl TypeWriter {
             note,
         };
         if rules.is_empty() {
-            let value = if object.rest == Rest::Unsaid {
+            let value = if object.rest == ExtraKeys::Unsaid {
                 "any"
             } else {
                 "never"
@@ -234,7 +236,7 @@ impl TypeWriter {
         vec![signature("string", value, note)]
     }
 
-    fn rule_note(&mut self, rule: &RestRule, names: &[String]) -> String {
+    fn rule_note(&mut self, rule: &ExtraKeyRule, names: &[String]) -> String {
         let text = self.inline(&rule.shape, names);
         match &rule.pattern {
             Some(pattern) => format!("keys /{}/: {text}", crate::text::neutralise(pattern)),
@@ -242,7 +244,7 @@ impl TypeWriter {
         }
     }
 
-    /// The note of a type that has a name of its own.
+    /// Returns the note of a named type.
     pub(super) fn note_of_type(&mut self, alias: &str, shape: &Shape) -> String {
         self.take_note(&Property {
             name: alias.to_owned(),
@@ -251,7 +253,7 @@ impl TypeWriter {
         })
     }
 
-    /// What is left to say of a tool, after what the block has said already.
+    /// Returns the part of a tool's description that the block has not yet printed.
     pub(super) fn take_prose(&mut self, prose: &str) -> String {
         self.printed.say_of_tool(prose)
     }
@@ -259,23 +261,23 @@ impl TypeWriter {
     fn take_note(&mut self, property: &Property) -> String {
         let note = self.note_of(property);
         if self.with_notes {
-            let whole = Note::of(&property.shape);
+            let whole = Note::from_shape(&property.shape);
             self.printed.remember(&property.name, &whole.prose);
         }
         note.text()
     }
 
-    /// What is not yet said of a property.
+    /// Returns the part of a property's note that the block has not yet printed.
     fn note_of(&self, property: &Property) -> Note {
         if !self.with_notes {
             return Note::default();
         }
-        let mut note = Note::of(&property.shape);
+        let mut note = Note::from_shape(&property.shape);
         note.prose = self.printed.remaining(&property.name, &note.prose);
         note
     }
 
-    /// Whether some property inside has a note still to be printed.
+    /// Whether a property inside has a note that is not yet printed.
     fn has_notes(&self, shape: &Shape) -> bool {
         match &shape.kind {
             Kind::Object(object) => {
@@ -312,59 +314,15 @@ enum Slot<'a> {
     Of(&'a Shape),
 }
 
-/// Whether the index signatures say less than the rules do.
-pub(crate) fn needs_rest_note(object: &Object) -> bool {
-    let rules = spoken_rules(object);
-    if are_templates(&rules, object) {
-        return false;
-    }
-    rules.iter().any(|rule| {
-        let is_beside =
-            !object.properties.is_empty() && rule.pattern.is_none() && rule.shape.kind != Kind::Any;
-        key_type(rule, object).is_none() || is_beside || rules.len() > 1
-    })
-}
-
-/// Whether each rule is about keys that begin with a text of their own.
-fn are_templates(rules: &[&RestRule], object: &Object) -> bool {
-    let prefixes: Option<Vec<&str>> = rules
-        .iter()
-        .map(|rule| literal_prefix(rule.pattern.as_deref()?))
-        .collect();
-    let Some(prefixes) = prefixes else {
-        return false;
-    };
-    let overlap = |(at, one): (usize, &&str)| {
-        let mut others = prefixes
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at);
-        others.any(|(_, other)| other.starts_with(one))
-    };
-    let are_apart = !prefixes.iter().enumerate().any(overlap);
-    are_apart && rules.iter().all(|rule| key_type(rule, object).is_some())
-}
-
-/// The rules about other keys, without the one that only forbids what is left.
-fn spoken_rules(object: &Object) -> Vec<&RestRule> {
-    match &object.rest {
-        Rest::Allowed(rules) => rules
-            .iter()
-            .filter(|it| it.shape.kind != Kind::Never)
-            .collect(),
-        Rest::Unsaid | Rest::Forbidden => Vec::new(),
-    }
-}
-
-/// Whether keys that fall under no pattern are not spoken of.
+/// Whether the schema does not mention keys that match no pattern.
 fn others_are_free(object: &Object) -> bool {
     match &object.rest {
-        Rest::Allowed(rules) => rules.iter().all(|it| it.pattern.is_some()),
-        Rest::Unsaid | Rest::Forbidden => false,
+        ExtraKeys::Allowed(rules) => rules.iter().all(|it| it.pattern.is_some()),
+        ExtraKeys::Unsaid | ExtraKeys::Forbidden => false,
     }
 }
 
-/// The note goes to the end of the first line.
+/// Appends the note to the first line.
 pub(super) fn noted(text: &str, note: &str) -> String {
     if note.is_empty() {
         return text.to_owned();
@@ -383,35 +341,6 @@ fn key_text(property: &Property) -> String {
     } else {
         format!("{}{optional}", literal(&property.name))
     }
-}
-
-/// The key type of an index signature; `None` when TypeScript has none for the pattern,
-/// or when a named property would fall under it too.
-fn key_type(rule: &RestRule, object: &Object) -> Option<String> {
-    let Some(pattern) = &rule.pattern else {
-        return Some("string".to_owned());
-    };
-    if matches_everything(pattern) {
-        return Some("string".to_owned());
-    }
-    let prefix = literal_prefix(pattern)?;
-    let is_free = object
-        .properties
-        .iter()
-        .all(|it| !it.name.starts_with(prefix));
-    is_free.then(|| format!("`{prefix}${{string}}`"))
-}
-
-fn matches_everything(pattern: &str) -> bool {
-    matches!(pattern, "" | ".*" | "^.*$" | ".+" | "^.+$")
-}
-
-/// `x-` of a pattern that only says that a text begins with `x-`.
-fn literal_prefix(pattern: &str) -> Option<&str> {
-    let prefix = pattern.strip_prefix('^')?;
-    let prefix = prefix.strip_suffix(".*").unwrap_or(prefix);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | ':' | ' ');
-    (!prefix.is_empty() && prefix.chars().all(is_plain)).then_some(prefix)
 }
 
 fn items_of(tuple: &Tuple) -> impl Iterator<Item = &Shape> {
@@ -450,7 +379,7 @@ fn in_intersection(text: String, kind: &Kind) -> String {
     }
 }
 
-/// The type whose only value this is.
+/// Writes the type that has this value only.
 fn literal_type(value: &Value) -> String {
     match value {
         Value::Object(members) => {

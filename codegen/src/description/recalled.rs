@@ -1,5 +1,5 @@
-//! A description that was read before, from the text that it had then: what its
-//! server says in words is read, its schemas when somebody looks into them.
+//! Restores a description from text that was parsed earlier. Names and descriptions are parsed at
+//! once, schemas when they are first accessed.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{Claims, Description, Shorthand, claims};
 use crate::canonical::Digest;
-use crate::later::Text;
+use crate::lazy_json::JsonText;
 
 #[derive(Deserialize)]
 struct Members<'a> {
@@ -28,11 +28,11 @@ struct Members<'a> {
 }
 
 impl Description {
-    /// What [`Description::parse`] made of a tool whose text is `tool`, and whose digest was
-    /// `digest`. Nothing is checked again. Nothing for a text that is unlike what most servers
-    /// write; that one has to be parsed.
+    /// Returns the description that [`Description::parse`] returned for the tool with the text
+    /// `tool` and the digest `digest`. Repeats no checks. Returns `None` for a text of unusual
+    /// form, which must be parsed.
     #[must_use]
-    pub fn recalled(server: &str, tool: &Text, digest: Digest) -> Option<Self> {
+    pub fn recalled(server: &str, tool: &JsonText, digest: Digest) -> Option<Self> {
         let members: Members<'_> = serde_json::from_str(tool.as_str()).ok()?;
         let part = |raw: &RawValue| tool.part(raw.get());
         let annotations = members.annotations.and_then(part).map(|it| it.value());
@@ -71,12 +71,12 @@ mod tests {
 
     fn recalled(tool: &Value) -> Option<Description> {
         let digest = Description::parse("s", tool).unwrap().digest;
-        let text = Text::new(tool.to_string().into(), read);
+        let text = JsonText::new(tool.to_string().into(), read);
         Description::recalled("s", &text, digest)
     }
 
     #[test]
-    fn what_is_recalled_is_what_was_read() {
+    fn recalled_description_equals_parsed_one() {
         let schema = json!({"type": "object", "properties": {"a\n\"": {"type": "string"}}});
         for tool in [
             json!({"name": "x", "inputSchema": schema}),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decorates_and_is_of_another_kind_has_to_be_read_again() {
+    fn malformed_decoration_requires_full_parse() {
         let tool = json!({"name": "x", "inputSchema": {}, "description": 5});
         assert_eq!(recalled(&tool), None);
     }

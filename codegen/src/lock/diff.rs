@@ -1,5 +1,5 @@
-//! What has changed between two locks, said as somebody who writes or reviews
-//! scripts needs it: not lines of JSON, but arguments, types and words.
+//! Describes the changes between two locks for authors and reviewers of scripts: by arguments,
+//! types and texts instead of lines of JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Lock, Server};
+use super::{Lock, LockedServer};
 use crate::text;
 
 const SHOWN_CHARS_MAX: usize = 160;
@@ -15,20 +15,20 @@ const DEPTH_MAX: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ChangeKind {
     ServerAdded,
     ServerRemoved,
-    /// Another command or address: whatever answers there may be something else.
+    /// The command or address has changed: a different program may answer there.
     TargetChanged,
-    /// The server calls itself something else, or another version.
+    /// The server reports another name or version.
     SaysChanged,
     ToolAdded,
     ToolRemoved,
-    /// Words that a model reads.
+    /// Text that a model reads has changed.
     TextChanged,
     AnnotationChanged,
     ArgumentAdded,
-    /// Scripts that were right before are wrong now.
+    /// Scripts without the new argument are now wrong.
     RequiredArgumentAdded,
     ArgumentRemoved,
     ArgumentRequired,
@@ -37,7 +37,7 @@ pub enum Kind {
     EnumWidened,
     EnumNarrowed,
     EnumChanged,
-    /// A bound, a pattern, a default, or anything else that a schema can say.
+    /// A change of a bound, a pattern, a default, or anything else in a schema.
     SchemaChanged,
     OutputAdded,
     OutputRemoved,
@@ -50,8 +50,8 @@ pub struct Change {
     pub server: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    pub kind: Kind,
-    /// Where in the tool, such as `args.limit`.
+    pub kind: ChangeKind,
+    /// Path in the tool, such as `args.limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub text: String,
@@ -68,7 +68,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Everything that is different in `new`, servers and tools in order.
+/// Returns all changes from `old` to `new`, sorted by server and tool.
 #[must_use]
 pub fn diff(old: &Lock, new: &Lock) -> Vec<Change> {
     let mut changes = Vec::new();
@@ -83,31 +83,32 @@ pub fn diff(old: &Lock, new: &Lock) -> Vec<Change> {
             });
         };
         match (old.servers.get(&name), new.servers.get(&name)) {
-            (None, Some(server)) => {
-                say(Kind::ServerAdded, format!("new server, {}", tools(server)))
-            }
+            (None, Some(server)) => say(
+                ChangeKind::ServerAdded,
+                format!("new server, {}", tools(server)),
+            ),
             (Some(server), None) => say(
-                Kind::ServerRemoved,
+                ChangeKind::ServerRemoved,
                 format!("server removed, {}", tools(server)),
             ),
             (Some(before), Some(after)) => {
                 if before.target != after.target {
                     let text = format!(
-                        "is reached at {} and was at {}",
-                        shown(&after.target),
-                        shown(&before.target)
+                        "target changed to {} from {}",
+                        quote(&after.target),
+                        quote(&before.target)
                     );
-                    say(Kind::TargetChanged, text);
+                    say(ChangeKind::TargetChanged, text);
                 }
                 if before.says != after.says {
                     let word =
-                        |says: &Option<String>| says.as_deref().map_or("nothing".to_owned(), shown);
+                        |says: &Option<String>| says.as_deref().map_or("nothing".to_owned(), quote);
                     let text = format!(
-                        "calls itself {} and did {}",
+                        "reported name changed to {} from {}",
                         word(&after.says),
                         word(&before.says)
                     );
-                    say(Kind::SaysChanged, text);
+                    say(ChangeKind::SaysChanged, text);
                 }
                 changes.extend(between(&name, before, after));
             }
@@ -117,7 +118,7 @@ pub fn diff(old: &Lock, new: &Lock) -> Vec<Change> {
     changes
 }
 
-fn between(server: &str, before: &Server, after: &Server) -> Vec<Change> {
+fn between(server: &str, before: &LockedServer, after: &LockedServer) -> Vec<Change> {
     let mut changes = Vec::new();
     for name in keys(&before.tools, &after.tools) {
         let mut tool = ToolDiff {
@@ -126,8 +127,8 @@ fn between(server: &str, before: &Server, after: &Server) -> Vec<Change> {
             changes: Vec::new(),
         };
         match (before.tools.get(&name), after.tools.get(&name)) {
-            (None, Some(_)) => tool.say(Kind::ToolAdded, None, "new tool".into()),
-            (Some(_), None) => tool.say(Kind::ToolRemoved, None, "tool removed".into()),
+            (None, Some(_)) => tool.say(ChangeKind::ToolAdded, None, "new tool".into()),
+            (Some(_), None) => tool.say(ChangeKind::ToolRemoved, None, "tool removed".into()),
             (Some(old), Some(new)) if old.digest != new.digest => {
                 tool.descriptions(&old.description, &new.description);
             }
@@ -145,7 +146,7 @@ struct ToolDiff<'a> {
 }
 
 impl ToolDiff<'_> {
-    fn say(&mut self, kind: Kind, path: Option<&str>, text: String) {
+    fn say(&mut self, kind: ChangeKind, path: Option<&str>, text: String) {
         self.changes.push(Change {
             server: self.server.to_owned(),
             tool: Some(self.tool.to_owned()),
@@ -162,25 +163,33 @@ impl ToolDiff<'_> {
         self.annotations(old.get("annotations"), new.get("annotations"));
         self.schemas("args", old.get("inputSchema"), new.get("inputSchema"), 0);
         match (old.get("outputSchema"), new.get("outputSchema")) {
-            (None, Some(_)) => self.say(Kind::OutputAdded, Some("result"), "has a type now".into()),
-            (Some(_), None) => self.say(
-                Kind::OutputRemoved,
+            (None, Some(_)) => self.say(
+                ChangeKind::OutputAdded,
                 Some("result"),
-                "has no type any more".into(),
+                "now has a type".into(),
+            ),
+            (Some(_), None) => self.say(
+                ChangeKind::OutputRemoved,
+                Some("result"),
+                "no longer has a type".into(),
             ),
             (old, new) => {
                 let from = self.changes.len();
                 self.schemas("result", old, new, 0);
                 for change in self.changes.iter_mut().skip(from) {
-                    if change.kind != Kind::TextChanged {
-                        change.kind = Kind::OutputChanged;
+                    if change.kind != ChangeKind::TextChanged {
+                        change.kind = ChangeKind::OutputChanged;
                     }
                 }
             }
         }
         if self.changes.is_empty() {
-            // The digests differ, so something does; better said vaguely than not at all.
-            self.say(Kind::SchemaChanged, None, "is described differently".into());
+            // The digests differ, so there is a change; a vague report is better than none.
+            self.say(
+                ChangeKind::SchemaChanged,
+                None,
+                "the description changed".into(),
+            );
         }
     }
 
@@ -190,10 +199,10 @@ impl ToolDiff<'_> {
         }
         let text = match (old, new) {
             (None, Some(new)) => format!("is new: {}", value(new)),
-            (Some(old), None) => format!("is gone, it was {}", value(old)),
+            (Some(old), None) => format!("removed: {}", value(old)),
             (old, new) => words_changed(old, new),
         };
-        self.say(Kind::TextChanged, Some(path), text);
+        self.say(ChangeKind::TextChanged, Some(path), text);
     }
 
     fn annotations(&mut self, old: Option<&Value>, new: Option<&Value>) {
@@ -205,7 +214,11 @@ impl ToolDiff<'_> {
             let (before, after) = (old.get(name), new.get(name));
             if before != after {
                 let path = crate::validate::member_path("annotations", name);
-                self.say(Kind::AnnotationChanged, Some(&path), became(before, after));
+                self.say(
+                    ChangeKind::AnnotationChanged,
+                    Some(&path),
+                    became(before, after),
+                );
             }
         }
     }
@@ -218,13 +231,13 @@ impl ToolDiff<'_> {
             old.and_then(Value::as_object),
             new.and_then(Value::as_object),
         ) else {
-            return self.say(Kind::SchemaChanged, Some(path), became(old, new));
+            return self.say(ChangeKind::SchemaChanged, Some(path), became(old, new));
         };
         if depth > DEPTH_MAX {
             return self.say(
-                Kind::SchemaChanged,
+                ChangeKind::SchemaChanged,
                 Some(path),
-                "changed deep inside".into(),
+                "changed at a deeply nested place".into(),
             );
         }
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -233,18 +246,18 @@ impl ToolDiff<'_> {
             match keyword.as_str() {
                 _ if old == new => {}
                 "properties" => self.properties(path, before, after, depth),
-                // Told beside the properties.
+                // Reported with the properties.
                 "required" => self.required(path, before, after),
                 "items" | "additionalProperties" if is_object(old) && is_object(new) => {
                     self.schemas(&format!("{path}[]"), old, new, depth + 1);
                 }
                 "$defs" | "definitions" => self.definitions(path, old, new, depth),
                 "description" | "title" => self.words(&format!("{path} ({keyword})"), old, new),
-                "type" => self.say(Kind::TypeChanged, Some(path), became(old, new)),
+                "type" => self.say(ChangeKind::TypeChanged, Some(path), became(old, new)),
                 "enum" => self.enumeration(path, old, new),
                 keyword => {
                     let text = format!("`{}` {}", text::neutralise(keyword), became(old, new));
-                    self.say(Kind::SchemaChanged, Some(path), text);
+                    self.say(ChangeKind::SchemaChanged, Some(path), text);
                 }
             }
         }
@@ -270,23 +283,25 @@ impl ToolDiff<'_> {
             match (before.get(name), after.get(name)) {
                 (None, Some(_)) if is_required(new, name) => {
                     self.say(
-                        Kind::RequiredArgumentAdded,
+                        ChangeKind::RequiredArgumentAdded,
                         Some(&path),
                         "is new and required".into(),
                     );
                 }
                 (None, Some(_)) => self.say(
-                    Kind::ArgumentAdded,
+                    ChangeKind::ArgumentAdded,
                     Some(&path),
                     "is new and optional".into(),
                 ),
-                (Some(_), None) => self.say(Kind::ArgumentRemoved, Some(&path), "is gone".into()),
+                (Some(_), None) => {
+                    self.say(ChangeKind::ArgumentRemoved, Some(&path), "removed".into())
+                }
                 (old, new) => self.schemas(&path, old, new, depth + 1),
             }
         }
     }
 
-    /// Of what was there before and is there still.
+    /// Compares `required` for properties that both schemas have.
     fn required(&mut self, path: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
         let both = |name: &&String| has(old, name) == has(new, name);
         let names: BTreeSet<String> = required(old).union(&required(new)).cloned().collect();
@@ -294,14 +309,14 @@ impl ToolDiff<'_> {
             let path = crate::validate::member_path(path, name);
             match (is_required(old, name), is_required(new, name)) {
                 (false, true) => self.say(
-                    Kind::ArgumentRequired,
+                    ChangeKind::ArgumentRequired,
                     Some(&path),
-                    "is required now".into(),
+                    "is now required".into(),
                 ),
                 (true, false) => self.say(
-                    Kind::ArgumentOptional,
+                    ChangeKind::ArgumentOptional,
                     Some(&path),
-                    "is optional now".into(),
+                    "is now optional".into(),
                 ),
                 _ => {}
             }
@@ -324,16 +339,16 @@ impl ToolDiff<'_> {
             (old.and_then(Value::as_array), new.and_then(Value::as_array))
         else {
             let text = format!("`enum` {}", became(old, new));
-            return self.say(Kind::EnumChanged, Some(path), text);
+            return self.say(ChangeKind::EnumChanged, Some(path), text);
         };
         let only = |a: &[Value], b: &[Value]| -> Vec<String> {
             a.iter().filter(|it| !b.contains(it)).map(value).collect()
         };
         let (gone, added) = (only(before, after), only(after, before));
         let kind = match (gone.is_empty(), added.is_empty()) {
-            (true, false) => Kind::EnumWidened,
-            (false, true) => Kind::EnumNarrowed,
-            _ => Kind::EnumChanged,
+            (true, false) => ChangeKind::EnumWidened,
+            (false, true) => ChangeKind::EnumNarrowed,
+            _ => ChangeKind::EnumChanged,
         };
         let mut parts = Vec::new();
         if !added.is_empty() {
@@ -343,7 +358,7 @@ impl ToolDiff<'_> {
             parts.push(format!("may no longer be {}", gone.join(", ")));
         }
         if parts.is_empty() {
-            parts.push("has its values in another order".into());
+            parts.push("lists its values in another order".into());
         }
         self.say(
             kind,
@@ -376,14 +391,14 @@ fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
 
 fn became(old: Option<&Value>, new: Option<&Value>) -> String {
     match (old, new) {
-        (None, Some(new)) => format!("is {} now", value(new)),
+        (None, Some(new)) => format!("is now {}", value(new)),
         (Some(old), None) => format!("is no longer {}", value(old)),
-        (Some(old), Some(new)) => format!("is {} and was {}", value(new), value(old)),
+        (Some(old), Some(new)) => format!("changed to {} from {}", value(new), value(old)),
         (None, None) => "changed".into(),
     }
 }
 
-/// Of two long texts only the part where they differ, and a little around it.
+/// For two long texts, quotes only the differing part and a few characters around it.
 fn words_changed(old: Option<&Value>, new: Option<&Value>) -> String {
     let (Some(old), Some(new)) = (old.and_then(Value::as_str), new.and_then(Value::as_str)) else {
         return became(old, new);
@@ -406,21 +421,21 @@ fn words_changed(old: Option<&Value>, new: Option<&Value>) -> String {
             if from > 0 { "…" } else { "" },
             if to < whole.len() { "…" } else { "" },
         );
-        shown(&format!("{before}{middle}{after}"))
+        quote(&format!("{before}{middle}{after}"))
     };
-    format!("says {} and said {}", part(&new), part(&old))
+    format!("changed to {} from {}", part(&new), part(&old))
 }
 
 fn value(value: &Value) -> String {
     text::clip(&text::json(value), SHOWN_CHARS_MAX)
 }
 
-/// A foreign text in quotes, with nothing hidden in it.
-fn shown(text: &str) -> String {
+/// Quotes a server's text, with invisible characters as escapes.
+fn quote(text: &str) -> String {
     text::clip(&text::literal(text), SHOWN_CHARS_MAX)
 }
 
-fn tools(server: &Server) -> String {
+fn tools(server: &LockedServer) -> String {
     match server.tools.len() {
         1 => "1 tool".into(),
         count => format!("{count} tools"),

@@ -1,4 +1,4 @@
-//! Tests of the lock: what is said of a change, and what is refused.
+//! Tests of the lock: how changes are described, and which locks are refused.
 
 use serde_json::json;
 
@@ -7,9 +7,12 @@ use super::*;
 fn lock(tools: &[Value]) -> Lock {
     let tool = |said: &Value| {
         let description = Description::parse("s", said).unwrap();
-        (description.name.clone(), Tool::of(said, &description))
+        (
+            description.name.clone(),
+            LockedTool::new(said, &description),
+        )
     };
-    let server = Server {
+    let server = LockedServer {
         target: "npx thing".into(),
         says: Some("thing 1.0".into()),
         tools: tools.iter().map(tool).collect(),
@@ -41,30 +44,32 @@ fn tool(extra: &Value) -> Value {
     tool
 }
 
-fn check(extra: Value, expected: &[(Kind, &str)]) {
+fn check(extra: Value, expected: &[(ChangeKind, &str)]) {
     let changes = diff(&lock(&[tool(&json!({}))]), &lock(&[tool(&extra)]));
-    let found: Vec<(Kind, String)> = changes.iter().map(|it| (it.kind, it.to_string())).collect();
-    let expected: Vec<(Kind, String)> = expected.iter().map(|it| (it.0, it.1.to_owned())).collect();
+    let found: Vec<(ChangeKind, String)> =
+        changes.iter().map(|it| (it.kind, it.to_string())).collect();
+    let expected: Vec<(ChangeKind, String)> =
+        expected.iter().map(|it| (it.0, it.1.to_owned())).collect();
     assert_eq!(found, expected, "{extra}");
 }
 
 #[test]
-fn every_change_is_said_as_what_it_means() {
-    use Kind::*;
+fn every_change_is_described() {
+    use ChangeKind::*;
     check(json!({}), &[]);
     check(json!({"/_meta": {"a": 1}}), &[]);
     check(
         json!({"/description": "Finds things in the store, quickly and after asking somebody."}),
         &[(
             TextChanged,
-            "s.t: description says \"… store, quickly and after asking somebody.\" and said \"… store, quickly and without asking anybody.\"",
+            "s.t: description changed to \"… store, quickly and after asking somebody.\" from \"… store, quickly and without asking anybody.\"",
         )],
     );
     check(
         json!({"/annotations/readOnlyHint": false}),
         &[(
             AnnotationChanged,
-            "s.t: annotations.readOnlyHint is false and was true",
+            "s.t: annotations.readOnlyHint changed to false from true",
         )],
     );
     check(
@@ -84,29 +89,32 @@ fn every_change_is_said_as_what_it_means() {
     );
     check(
         json!({"/inputSchema/properties/n": null}),
-        &[(ArgumentRemoved, "s.t: args.n is gone")],
+        &[(ArgumentRemoved, "s.t: args.n removed")],
     );
     check(
         json!({"/inputSchema/required": ["q", "n"]}),
-        &[(ArgumentRequired, "s.t: args.n is required now")],
+        &[(ArgumentRequired, "s.t: args.n is now required")],
     );
     check(
         json!({"/inputSchema/required": []}),
-        &[(ArgumentOptional, "s.t: args.q is optional now")],
+        &[(ArgumentOptional, "s.t: args.q is now optional")],
     );
     check(
         json!({"/inputSchema/properties/n/type": "number"}),
-        &[(TypeChanged, "s.t: args.n is \"number\" and was \"integer\"")],
+        &[(
+            TypeChanged,
+            "s.t: args.n changed to \"number\" from \"integer\"",
+        )],
     );
     check(
         json!({"/inputSchema/properties/n/maximum": 9}),
-        &[(SchemaChanged, "s.t: args.n `maximum` is 9 and was 5")],
+        &[(SchemaChanged, "s.t: args.n `maximum` changed to 9 from 5")],
     );
     check(
         json!({"/inputSchema/properties/q/description": "W\u{202e}."}),
         &[(
             TextChanged,
-            "s.t: args.q (description) says \"W\\u202e.\" and said \"Words.\"",
+            "s.t: args.q (description) changed to \"W\\u202e.\" from \"Words.\"",
         )],
     );
     check(
@@ -128,17 +136,17 @@ fn every_change_is_said_as_what_it_means() {
         json!({"/inputSchema/additionalProperties": false}),
         &[(
             SchemaChanged,
-            "s.t: args `additionalProperties` is false now",
+            "s.t: args `additionalProperties` is now false",
         )],
     );
     check(
         json!({"/outputSchema": {"type": "object"}}),
-        &[(OutputAdded, "s.t: result has a type now")],
+        &[(OutputAdded, "s.t: result now has a type")],
     );
 }
 
 #[test]
-fn servers_and_tools_come_and_go_by_name() {
+fn servers_and_tools_are_matched_by_name() {
     let before = lock(&[tool(&json!({}))]);
     let mut after = lock(&[]);
     let server = after.servers.get_mut("s").unwrap();
@@ -154,8 +162,8 @@ fn servers_and_tools_come_and_go_by_name() {
     assert_eq!(
         found,
         [
-            "s.*: is reached at \"npx other\" and was at \"npx thing\"",
-            "s.*: calls itself nothing and did \"thing 1.0\"",
+            "s.*: target changed to \"npx other\" from \"npx thing\"",
+            "s.*: reported name changed to nothing from \"thing 1.0\"",
             "s.t: tool removed",
             "u.*: new server, 1 tool",
         ]
@@ -163,12 +171,12 @@ fn servers_and_tools_come_and_go_by_name() {
 }
 
 #[test]
-fn a_lock_reads_back_and_its_text_is_always_the_same() {
+fn lock_round_trips_with_stable_text() {
     let mut said = tool(&json!({}));
     let lock_of = lock(&[said.clone()]);
     let value: Value = serde_json::from_str(&lock_of.text()).unwrap();
     assert_eq!(Lock::read(&value), Ok(lock_of.clone()));
-    // The order of what a server sends is no change.
+    // The order in which a server sends members is not a change.
     let members = said["inputSchema"]["properties"].as_object_mut().unwrap();
     let turned: Map<String, Value> = members.clone().into_iter().rev().collect();
     *members = turned;
@@ -176,7 +184,7 @@ fn a_lock_reads_back_and_its_text_is_always_the_same() {
 }
 
 #[test]
-fn a_lock_that_was_edited_by_hand_is_refused() {
+fn hand_edited_lock_is_refused() {
     let check = |pointer: &str, to: Value, part: &str| {
         let mut value = serde_json::to_value(lock(&[tool(&json!({}))])).unwrap();
         *value.pointer_mut(pointer).unwrap() = to;
@@ -203,11 +211,11 @@ fn a_lock_that_was_edited_by_hand_is_refused() {
 }
 
 #[test]
-fn a_lock_tells_known_from_changed_and_changed_from_unknown() {
+fn lock_distinguishes_known_changed_and_unknown() {
     let lock = lock(&[tool(&json!({}))]);
     let digest = lock.servers["s"].tools["t"].digest;
     assert_eq!(lock.holds("s", "t", digest), Some(true));
-    assert_eq!(lock.holds("s", "t", Digest::of(b"x")), Some(false));
+    assert_eq!(lock.holds("s", "t", Digest::sha256(b"x")), Some(false));
     assert_eq!(
         (lock.holds("s", "u", digest), lock.holds("u", "t", digest)),
         (None, None)

@@ -1,6 +1,6 @@
-//! A schema made fit for a generator that reads draft-07 and panics on what it
-//! does not know: what only narrows is taken out, what has another spelling gets
-//! the older one, and what cannot be said becomes "anything" and is listed.
+//! Simplifies a schema for a generator that reads draft-07 and panics on unknown input. Keywords
+//! that only narrow a type are removed, and newer spellings are replaced with older ones. A schema
+//! that the generator cannot express becomes "anything" and is listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::schema;
 use crate::text;
 
-/// Keywords that say something about the type. Every other one only narrows it,
-/// decorates it, or is resolved here.
+/// Keywords that determine the type. All other keywords only narrow or decorate the type, or are
+/// resolved here.
 const KEPT: [&str; 13] = [
     "type",
     "properties",
@@ -27,7 +27,7 @@ const KEPT: [&str; 13] = [
     "minimum",
 ];
 
-/// The schema under the name `root`, and what it says no more.
+/// Returns the schema under the name `root`, and a list of the rules that it no longer expresses.
 pub(super) fn normalised(root: &str, schema: &Value) -> (Value, BTreeSet<String>) {
     let mut normal = Normal {
         whole: schema,
@@ -54,9 +54,9 @@ pub(super) fn normalised(root: &str, schema: &Value) -> (Value, BTreeSet<String>
 
 struct Normal<'a> {
     whole: &'a Value,
-    /// The definition that stands for a reference.
+    /// The name of the definition for each reference.
     names: BTreeMap<String, String>,
-    /// Definitions that are still to be written.
+    /// Definitions that are not written yet.
     waiting: Vec<(String, String)>,
     lost: BTreeSet<String>,
 }
@@ -94,7 +94,7 @@ impl Normal<'_> {
         out: &mut Map<String, Value>,
     ) {
         let value = match (keyword, value) {
-            // Of all bounds the one that makes a number unsigned.
+            // The only bound that is kept, because it makes a number unsigned.
             ("minimum", bound) if bound.as_f64() == Some(0.0) => bound.clone(),
             ("minimum", _) => return,
             ("items", Value::Array(items)) => self.list(items, depth),
@@ -108,7 +108,8 @@ impl Normal<'_> {
         out.insert(keyword.to_owned(), value);
     }
 
-    /// What has another spelling, and what is lost.
+    /// Rewrites newer keywords as their older equivalents, such as `const` as `enum`. Records
+    /// keywords that have no equivalent.
     fn others(&mut self, members: &Map<String, Value>, depth: usize, out: &mut Map<String, Value>) {
         if let Some(value) = members.get("const") {
             out.insert("enum".into(), json!([value]));
@@ -157,7 +158,7 @@ impl Normal<'_> {
         Value::Object(members.iter().map(inner).collect())
     }
 
-    /// Every target becomes a definition of its own, wherever it stands.
+    /// Moves every referenced schema into a definition, wherever it is in the document.
     fn reference(&mut self, reference: &str) -> Value {
         if schema::resolve(self.whole, reference).is_none() {
             self.lost.insert(format!(
@@ -186,7 +187,7 @@ impl Normal<'_> {
     }
 }
 
-/// The last word of a reference, when it is one.
+/// Returns the last segment of a reference if it is a word.
 fn definition_name(reference: &str, number: usize) -> String {
     let last = reference.rsplit(['/', '#']).next().unwrap_or_default();
     let word: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -198,7 +199,7 @@ fn definition_name(reference: &str, number: usize) -> String {
     }
 }
 
-/// The generator knows lists of strings; any other list of values says at least its type.
+/// Adds the type to an `enum`, because the generator only supports lists of strings.
 fn typed_enum(out: &mut Map<String, Value>) {
     let Some(Value::Array(values)) = out.get("enum") else {
         return;

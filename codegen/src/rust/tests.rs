@@ -1,4 +1,4 @@
-//! Tests of Rust output: it always parses, and says what it leaves out.
+//! Tests of the Rust output: it always parses, and lists what it does not express.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn check(schema: Value, parts: &[&str]) {
 }
 
 #[test]
-fn a_schema_becomes_a_struct_with_what_rust_can_say() {
+fn schema_becomes_rust_struct() {
     check(
         json!({"type": "object", "properties": {
             "level": {"type": "string", "enum": ["debug", "error"]},
@@ -47,7 +47,7 @@ fn a_schema_becomes_a_struct_with_what_rust_can_say() {
 }
 
 #[test]
-fn what_has_no_counterpart_is_plain_json_and_listed() {
+fn unsupported_schema_becomes_json_value_and_is_listed() {
     let schema =
         json!({"type": "object", "properties": {"x": {"enum": ["+1", "-1"]}, "y": {"not": {}}}});
     let types = types(&[
@@ -60,14 +60,14 @@ fn what_has_no_counterpart_is_plain_json_and_listed() {
 }
 
 #[test]
-fn two_properties_that_would_be_one_field_are_no_type() {
+fn colliding_field_names_yield_no_type() {
     let properties = json!({"a-b": {"type": "string"}, "a_b": {"type": "string"}});
     let types = types(&[json!({"name": "t", "inputSchema": {"properties": properties}})]);
     assert_eq!(types.degraded.len(), 1, "{}", types.text);
 }
 
 #[test]
-fn names_are_distinct_and_do_not_depend_on_the_order() {
+fn type_names_are_unique_and_order_independent() {
     let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
     let names = [
         "get-user",
@@ -96,7 +96,7 @@ fn names_are_distinct_and_do_not_depend_on_the_order() {
 }
 
 #[test]
-fn prose_cannot_leave_its_comment() {
+fn prose_cannot_close_its_comment() {
     let text = "a\n */ \u{202e} \"# fn main() {}\u{2028}x";
     let tool = json!({"name": "t", "description": text, "inputSchema":
         {"type": "object", "description": text, "properties": {"a": {"type": "string", "description": text}}}});
@@ -106,14 +106,14 @@ fn prose_cannot_leave_its_comment() {
 }
 
 #[test]
-fn a_type_that_is_nothing_but_itself_is_plain_json_and_listed() {
+fn self_referential_type_becomes_json_value_and_is_listed() {
     let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"$ref": "#/$defs/x"}}});
     let types = types(&[json!({"name": "t", "inputSchema": schema})]);
     let [tool] = &types.degraded[..] else {
         panic!("{:?}", types.degraded)
     };
     assert!(
-        tool.found[0].reason.contains("nothing but itself"),
+        tool.found[0].reason.contains("contains only itself"),
         "{tool:?}"
     );
     assert!(types.text.contains("pub type Args"), "{}", types.text);

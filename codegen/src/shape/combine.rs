@@ -1,4 +1,5 @@
-//! Shapes that hold together (`allOf`, a keyword beside another) or apart (`anyOf`).
+//! Combines shapes that all apply (`allOf`, or a keyword beside another), or of which one applies
+//! (`anyOf`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,21 +7,21 @@ use serde_json::Value;
 
 use crate::text;
 
-use super::{Facts, Kind, Object, Property, Rest, RestRule, Shape};
+use super::{ExtraKeyRule, ExtraKeys, Facts, Kind, Object, Property, Shape};
 
-/// Alternatives that are still multiplied out.
+/// Maximum number of alternatives when unions are multiplied out.
 const DISTRIBUTED_MAX: usize = 32;
-/// Shapes that are gone through or copied for all that one schema combines.
+/// Maximum number of shapes visited or copied for all combinations of one schema.
 const NODES_MAX: usize = 200_000;
-/// Of texts that are copied with a shape.
+/// Number of bytes of text that count as one shape in a copy.
 const TEXT_BYTES_PER_NODE: usize = 100;
-/// Of many alternatives, a later one is compared with so many.
+/// Maximum number of alternatives that a later one is compared with.
 const COMPARED_MAX: usize = 500;
 
-/// Puts shapes together, as long as that stays affordable: alternatives multiply.
+/// Combines shapes within a budget, because alternatives multiply.
 #[derive(Debug)]
 pub(super) struct Combiner {
-    /// Nodes that may still be gone through or copied.
+    /// Number of shapes that may still be visited or copied.
     nodes_left: usize,
 }
 
@@ -33,7 +34,7 @@ impl Default for Combiner {
 }
 
 impl Combiner {
-    /// Whether something was left out of a shape because it would have taken too much.
+    /// Whether part of a shape was dropped because the budget was used up.
     pub(super) fn is_spent(&self) -> bool {
         self.nodes_left == 0
     }
@@ -43,7 +44,7 @@ impl Combiner {
         self.nodes_left > 0
     }
 
-    /// A shape that is copied so often, or nothing about it.
+    /// Returns a shape that will be copied `times` times, or `any` if that exceeds the budget.
     pub(super) fn copied(&mut self, shape: Shape, times: usize) -> Shape {
         match self.pay(nodes(&shape.kind).saturating_mul(times)) {
             true => shape,
@@ -51,7 +52,8 @@ impl Combiner {
         }
     }
 
-    /// What is both. Facts of `a` win; where it would take too much, `a` is all that is said.
+    /// Returns a shape for values that fit both `a` and `b`. Facts of `a` win. If the budget is
+    /// used up, returns `a`.
     pub(super) fn both(&mut self, a: Shape, b: Shape) -> Shape {
         if !self.pay(1) {
             return a;
@@ -71,10 +73,10 @@ impl Combiner {
             (Kind::Array(x), Kind::Array(y)) => Kind::Array(Box::new(self.both(*x, *y))),
             (x, y) if is_simple(&x) && is_simple(&y) => Kind::Never,
             (Kind::Intersection(mut parts), kind) | (kind, Kind::Intersection(mut parts)) => {
-                parts.push(Shape::of(kind));
+                parts.push(Shape::from_kind(kind));
                 Kind::Intersection(parts)
             }
-            (x, y) => Kind::Intersection(vec![Shape::of(x), Shape::of(y)]),
+            (x, y) => Kind::Intersection(vec![Shape::from_kind(x), Shape::from_kind(y)]),
         };
         Shape {
             kind,
@@ -82,14 +84,18 @@ impl Combiner {
         }
     }
 
-    /// A base object stays one text beside its alternatives; anything else is multiplied out.
+    /// Combines a union with another shape. An object is kept beside the alternatives as an
+    /// intersection; anything else is multiplied out.
     fn distributed(&mut self, members: Vec<Shape>, kind: Kind) -> Kind {
         let all_objects = members
             .iter()
             .all(|it| matches!(it.kind, Kind::Object(_) | Kind::Named(_)));
         let has_own = matches!(&kind, Kind::Object(object) if !object.properties.is_empty());
         if members.len() > DISTRIBUTED_MAX || (all_objects && has_own) {
-            return Kind::Intersection(vec![Shape::of(kind), Shape::of(Kind::Union(members))]);
+            return Kind::Intersection(vec![
+                Shape::from_kind(kind),
+                Shape::from_kind(Kind::Union(members)),
+            ]);
         }
         let copied = nodes(&kind).saturating_mul(members.len().saturating_sub(1));
         if !self.pay(copied) {
@@ -97,7 +103,7 @@ impl Combiner {
         }
         let each = members.into_iter();
         union_kind(
-            each.map(|member| self.both(member, Shape::of(kind.clone())))
+            each.map(|member| self.both(member, Shape::from_kind(kind.clone())))
                 .collect(),
         )
     }
@@ -105,8 +111,8 @@ impl Combiner {
     fn merged(&mut self, x: Object, y: Object) -> Kind {
         if has_patterns(&x) || has_patterns(&y) {
             return Kind::Intersection(vec![
-                Shape::of(Kind::Object(x)),
-                Shape::of(Kind::Object(y)),
+                Shape::from_kind(Kind::Object(x)),
+                Shape::from_kind(Kind::Object(y)),
             ]);
         }
         let keys = x.properties.len() + y.properties.len();
@@ -154,9 +160,9 @@ impl Combiner {
         })
     }
 
-    /// A property together with what another object says about all keys that it does not name.
-    fn under_rest(&mut self, mut property: Property, rest: &Rest) -> Property {
-        if let Rest::Allowed(rules) = rest {
+    /// Combines a property with the rule of another object for keys without a declared property.
+    fn under_rest(&mut self, mut property: Property, rest: &ExtraKeys) -> Property {
+        if let ExtraKeys::Allowed(rules) = rest {
             for rule in rules {
                 property.shape = self.both(property.shape, rule.shape.clone());
             }
@@ -164,16 +170,18 @@ impl Combiner {
         property
     }
 
-    fn stricter(&mut self, x: Rest, y: Rest) -> Rest {
+    fn stricter(&mut self, x: ExtraKeys, y: ExtraKeys) -> ExtraKeys {
         match (x, y) {
-            (Rest::Forbidden, _) | (_, Rest::Forbidden) => Rest::Forbidden,
-            (Rest::Unsaid, rest) | (rest, Rest::Unsaid) => rest,
-            (Rest::Allowed(x), Rest::Allowed(y)) => Rest::Allowed(self.both_rules(x, y)),
+            (ExtraKeys::Forbidden, _) | (_, ExtraKeys::Forbidden) => ExtraKeys::Forbidden,
+            (ExtraKeys::Unsaid, rest) | (rest, ExtraKeys::Unsaid) => rest,
+            (ExtraKeys::Allowed(x), ExtraKeys::Allowed(y)) => {
+                ExtraKeys::Allowed(self.both_rules(x, y))
+            }
         }
     }
 
-    /// None has a pattern: there is one at most on each side.
-    fn both_rules(&mut self, x: Vec<RestRule>, y: Vec<RestRule>) -> Vec<RestRule> {
+    /// Combines the rules for extra keys. No rule has a pattern, so each side has at most one rule.
+    fn both_rules(&mut self, x: Vec<ExtraKeyRule>, y: Vec<ExtraKeyRule>) -> Vec<ExtraKeyRule> {
         let mut rules = x;
         for rule in y {
             match rules.iter_mut().find(|it| it.pattern == rule.pattern) {
@@ -188,7 +196,7 @@ impl Combiner {
     }
 }
 
-/// One of several.
+/// Builds the shape of a union of alternatives.
 pub(super) fn union_kind(members: Vec<Shape>) -> Kind {
     let mut flat: Vec<Shape> = Vec::new();
     for member in members {
@@ -224,7 +232,7 @@ pub(super) fn union_kind(members: Vec<Shape>) -> Kind {
     }
 }
 
-/// Types of which a value has exactly one.
+/// Whether values of this type have no other simple type.
 fn is_simple(kind: &Kind) -> bool {
     matches!(
         kind,
@@ -251,7 +259,7 @@ fn narrowed(value: Value, kind: &Kind) -> Kind {
     }
 }
 
-/// Whether a value is of a simple type, as far as the type alone tells.
+/// Whether the type of a value matches a simple type.
 pub(super) fn is_of(value: &Value, kind: &Kind) -> bool {
     match kind {
         Kind::Null => value.is_null(),
@@ -266,23 +274,23 @@ pub(super) fn is_of(value: &Value, kind: &Kind) -> bool {
 }
 
 fn has_patterns(object: &Object) -> bool {
-    matches!(&object.rest, Rest::Allowed(rules) if rules.iter().any(|it| it.pattern.is_some()))
+    matches!(&object.rest, ExtraKeys::Allowed(rules) if rules.iter().any(|it| it.pattern.is_some()))
 }
 
-/// The only keys that an object may have, when it says so.
+/// Returns the allowed keys of an object, if it allows no others.
 fn closed_keys(object: &Object) -> Option<HashSet<String>> {
     let names = object.properties.iter().map(|it| it.name.clone());
-    (object.rest == Rest::Forbidden).then(|| names.collect())
+    (object.rest == ExtraKeys::Forbidden).then(|| names.collect())
 }
 
 fn rest_nodes(object: &Object) -> usize {
     match &object.rest {
-        Rest::Allowed(rules) => rules.iter().map(|rule| nodes(&rule.shape.kind)).sum(),
-        Rest::Unsaid | Rest::Forbidden => 0,
+        ExtraKeys::Allowed(rules) => rules.iter().map(|rule| nodes(&rule.shape.kind)).sum(),
+        ExtraKeys::Unsaid | ExtraKeys::Forbidden => 0,
     }
 }
 
-/// What a copy takes, in shapes; long texts count as several.
+/// Returns the cost of a copy in shapes. Long texts count as several.
 fn nodes(kind: &Kind) -> usize {
     let inner = |shape: &Shape| nodes(&shape.kind) + texts(&shape.facts) / TEXT_BYTES_PER_NODE;
     let all = |shapes: &[Shape]| shapes.iter().map(inner).sum::<usize>();

@@ -1,11 +1,11 @@
-//! Shapes as JSON, for programs that want the middle form itself. Only what is
-//! there is written: a fact that a schema does not state has no member.
+//! Writes shapes as JSON, for programs that use the intermediate form itself. Facts that a schema
+//! does not state are omitted.
 
 use serde_json::{Map, Value, json};
 
-use super::{Bound, Facts, Kind, Object, Range, Rest, Shape, ToolShape, Tuple};
+use super::{Bound, ExtraKeys, Facts, Kind, Object, Range, Shape, ToolShape, Tuple};
 
-/// The shapes of one tool.
+/// Writes the shapes of one tool.
 #[must_use]
 pub fn tool(shape: &ToolShape) -> Value {
     let named = shape.named.iter();
@@ -97,9 +97,9 @@ fn write_object(object: &Object, members: &mut Map<String, Value>) {
         .collect();
     members.insert("properties".into(), properties.into());
     let rest = match &object.rest {
-        Rest::Unsaid => "unsaid".into(),
-        Rest::Forbidden => "forbidden".into(),
-        Rest::Allowed(rules) => rules
+        ExtraKeys::Unsaid => "unsaid".into(),
+        ExtraKeys::Forbidden => "forbidden".into(),
+        ExtraKeys::Allowed(rules) => rules
             .iter()
             .map(|rule| json!({"pattern": rule.pattern, "shape": one(&rule.shape)}))
             .collect(),
@@ -149,13 +149,13 @@ mod tests {
     use crate::description::Description;
 
     #[test]
-    fn a_shape_says_what_its_schema_says_and_nothing_else() {
+    fn shape_json_states_what_schema_states() {
         let schema = json!({"type": "object", "properties": {
             "n": {"type": ["integer", "null"], "minimum": 1, "default": 2},
             "t": {"enum": ["a", "b"]},
         }, "required": ["t"], "additionalProperties": false});
         let tool = json!({"name": "x", "inputSchema": schema});
-        let shape = crate::shape::of(&Description::parse("s", &tool).unwrap());
+        let shape = crate::shape::tool_shape(&Description::parse("s", &tool).unwrap());
         let found = super::tool(&shape);
         assert_eq!(found["input"]["rest"], "forbidden");
         assert_eq!(found["input"]["properties"][1]["required"], true);

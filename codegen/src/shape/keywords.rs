@@ -1,10 +1,10 @@
-//! What single keywords mean for a shape, and the names that schemas suggest.
+//! How single keywords affect a shape, and the type names that schemas suggest.
 
 use serde_json::{Map, Value};
 
 use crate::text;
 
-/// Keywords that a type cannot say and that are therefore shown as they are.
+/// Keywords that a type cannot express and that are therefore shown unchanged.
 pub(super) const UNSAYABLE: [&str; 10] = [
     "not",
     "if",
@@ -18,7 +18,7 @@ pub(super) const UNSAYABLE: [&str; 10] = [
     "maxContains",
 ];
 
-/// The declared types, or what the other keywords speak about when there is no `type`.
+/// Returns the declared types, or the types that the other keywords imply if there is no `type`.
 pub(super) fn type_names(fields: &Map<String, Value>) -> Vec<&str> {
     if fields.contains_key("type") {
         let one = fields.get("type").and_then(Value::as_str);
@@ -61,7 +61,7 @@ pub(super) fn type_names(fields: &Map<String, Value>) -> Vec<&str> {
     implied.map(|(name, _)| vec![*name]).unwrap_or_default()
 }
 
-/// A branch that only says which of the properties must be there.
+/// Whether a branch only requires some of the properties.
 pub(super) fn only_constrains(branch: &Value) -> bool {
     branch.as_object().is_some_and(|fields| {
         let speaks = fields.contains_key("required") || fields.contains_key("not");
@@ -100,7 +100,7 @@ pub(super) fn strings(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// `search_query` → `SearchQuery`.
+/// Converts `search_query` to `SearchQuery`.
 pub(super) fn type_name(text: &str) -> String {
     let words = text
         .split(|c: char| !c.is_alphanumeric())

@@ -1,39 +1,42 @@
-//! A JSON Schema, read keyword by keyword into a [`Shape`]. Total: whatever the
-//! schema holds, something true comes out, and what is missing from it is listed.
+//! Converts a JSON Schema, keyword by keyword, into a [`Shape`]. Every schema gives a correct
+//! shape, and rules that the shape does not express are listed.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::combine::{Combiner, is_of, union_kind};
+use super::extra_keys::needs_rest_note;
 use super::keywords::{
     UNSAYABLE, constraint_text, is_keyword, only_constrains, strings, type_name, type_names,
 };
-use super::{Degraded, Facts, Kind, NamedShape, Object, Property, Rest, RestRule, Shape, Tuple};
+use super::{
+    Degraded, ExtraKeyRule, ExtraKeys, Facts, Kind, NamedShape, Object, Property, Shape, Tuple,
+};
 use crate::{schema, text};
 
-/// Shapes made for one schema; past it, the rest is `any`.
+/// Maximum number of shapes for one schema; further ones become `any`.
 const SHAPES_MAX: usize = 20_000;
 const DEPTH_MAX: usize = 60;
-/// Named shapes of one tool; past it, a reference is `any`.
+/// Maximum number of named shapes of one tool; further references become `any`.
 const NAMED_MAX: usize = 200;
-/// A reference to something smaller than this is written out in place.
+/// Maximum size in bytes of a referenced schema that is inserted in place.
 const INLINE_BYTES_MAX: usize = 80;
 const RULE_CHARS_MAX: usize = 300;
-/// Of the way to what is degraded.
+/// Maximum length in characters of the path in a degraded entry.
 const PATH_CHARS_MAX: usize = 120;
 
 pub(super) struct Lowering<'a> {
     root: &'a Value,
-    /// Name for a schema that has none of its own.
+    /// Name for a schema that has no name.
     fallback_name: String,
     named: &'a mut Vec<NamedShape>,
     degraded: &'a mut Vec<Degraded>,
-    /// Schemas that have a name, by address.
+    /// Named shapes, by the address of their schema.
     names: HashMap<*const Value, usize>,
-    /// How often each schema is referred to.
+    /// Number of references to each schema.
     references: HashMap<*const Value, usize>,
-    /// The way down to the current schema, and whether each step went into the value.
+    /// The path to the current schema, and for each step whether it leads into a part of the value.
     open: Vec<(*const Value, bool)>,
     path: Vec<String>,
     made: usize,
@@ -88,16 +91,17 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `name`: of the property that this is the schema of. `below`: whether this is about a part of the value.
+    /// Converts a schema. `name` is the property that the schema belongs to. `below` is true if the
+    /// schema describes a part of the value.
     fn lower(&mut self, node: &'a Value, name: Option<&str>, below: bool) -> Shape {
         self.made += 1;
         if self.made > SHAPES_MAX || self.open.len() > DEPTH_MAX {
-            self.degrade("is too deep or too large to be shown");
+            self.degrade("is too deep or too large to show");
             return Shape::any();
         }
         match node {
             Value::Bool(true) => Shape::any(),
-            Value::Bool(false) => Shape::of(Kind::Never),
+            Value::Bool(false) => Shape::from_kind(Kind::Never),
             Value::Object(fields) => self.lower_fields(node, fields, name, below),
             _ => {
                 self.degrade("is not a schema");
@@ -125,16 +129,16 @@ impl<'a> Lowering<'a> {
             shape = self.one_of(fields, keyword, shape);
         }
         if fields.get("nullable") == Some(&Value::Bool(true)) && shape.kind != Kind::Any {
-            shape = Shape::of(union_kind(vec![shape, Shape::of(Kind::Null)]));
+            shape = Shape::from_kind(union_kind(vec![shape, Shape::from_kind(Kind::Null)]));
         }
-        let mut facts = Facts::of(fields, name);
+        let mut facts = Facts::from_schema(fields, name);
         facts.rules = self.unsayable(fields);
         shape.facts = facts.over(shape.facts);
         self.open.pop();
         self.settle_name(identity, shape)
     }
 
-    /// When something inside referred back to this schema, it becomes a named shape.
+    /// Makes the shape a named one if a schema inside refers back to it.
     fn settle_name(&mut self, identity: *const Value, shape: Shape) -> Shape {
         let Some(index) = self.names.get(&identity).copied() else {
             return shape;
@@ -142,8 +146,8 @@ impl<'a> Lowering<'a> {
         if let Some(slot) = self.named.get_mut(index) {
             slot.shape = shape;
         }
-        // What is said of it is said where its name is declared.
-        Shape::of(Kind::Named(index))
+        // The description is printed where the type is declared.
+        Shape::from_kind(Kind::Named(index))
     }
 
     fn reference(&mut self, reference: &str) -> Shape {
@@ -158,16 +162,16 @@ impl<'a> Lowering<'a> {
         let place = self.open.iter().rposition(|(it, _)| *it == identity);
         if let Some(place) = place {
             if !self.open.iter().skip(place + 1).any(|(_, below)| *below) {
-                self.degrade("refers to itself without end");
+                self.degrade("refers to itself endlessly");
                 return Shape::any();
             }
             return match self.name_for(identity, reference) {
-                Some(index) => Shape::of(Kind::Named(index)),
+                Some(index) => Shape::from_kind(Kind::Named(index)),
                 None => Shape::any(),
             };
         }
         if let Some(index) = self.names.get(&identity) {
-            return Shape::of(Kind::Named(*index));
+            return Shape::from_kind(Kind::Named(*index));
         }
         let shared = self
             .references
@@ -184,7 +188,7 @@ impl<'a> Lowering<'a> {
             return Some(*index);
         }
         if self.named.len() >= NAMED_MAX {
-            self.degrade("refers to more types than are shown");
+            self.degrade("refers to more types than can be shown");
             return None;
         }
         let segments = reference.rsplit(['/', '#']);
@@ -201,11 +205,11 @@ impl<'a> Lowering<'a> {
         Some(index)
     }
 
-    /// What `type`, `enum`, `const` and the keywords of the single types say.
+    /// Converts `type`, `enum`, `const` and the keywords of the single types.
     fn own(&mut self, fields: &'a Map<String, Value>) -> Shape {
         let names = type_names(fields);
         if names.is_empty() && fields.contains_key("type") {
-            self.degrade("has a `type` that names none");
+            self.degrade("has a `type` that is neither a type name nor a list of type names");
         }
         let kinds: Vec<Kind> = names.iter().map(|name| self.typed(name, fields)).collect();
         let listed = fields.get("const").map(std::slice::from_ref);
@@ -219,21 +223,21 @@ impl<'a> Lowering<'a> {
             let kind = if kinds.is_empty() {
                 Kind::Any
             } else {
-                union_kind(kinds.into_iter().map(Shape::of).collect())
+                union_kind(kinds.into_iter().map(Shape::from_kind).collect())
             };
-            return Shape::of(kind);
+            return Shape::from_kind(kind);
         };
         let declares_type = fields.contains_key("type");
         let fits = |value: &&Value| !declares_type || kinds.iter().any(|kind| is_of(value, kind));
         let literals: Vec<Shape> = values
             .iter()
             .filter(fits)
-            .map(|it| Shape::of(Kind::Literal(it.clone())))
+            .map(|it| Shape::from_kind(Kind::Literal(it.clone())))
             .collect();
         if literals.is_empty() {
-            self.degrade("lists no value that its type admits");
+            self.degrade("lists no value that its type allows");
         }
-        Shape::of(union_kind(literals))
+        Shape::from_kind(union_kind(literals))
     }
 
     fn typed(&mut self, name: &str, fields: &'a Map<String, Value>) -> Kind {
@@ -323,45 +327,48 @@ impl<'a> Lowering<'a> {
         }));
         let mut object = Object { properties, rest };
         self.property_names(fields, &mut object);
-        if crate::declare::says_less_than(&object) {
-            self.degrade("limits its other keys in a way that a type can only say in a note");
+        if needs_rest_note(&object) {
+            self.degrade("limits its other keys in a way that only a note can express");
         }
         Kind::Object(object)
     }
 
-    fn rest(&mut self, fields: &'a Map<String, Value>, names_some: bool) -> Rest {
+    fn rest(&mut self, fields: &'a Map<String, Value>, names_some: bool) -> ExtraKeys {
         let others = fields
             .get("additionalProperties")
             .or_else(|| fields.get("unevaluatedProperties"));
         let patterns = fields.get("patternProperties").and_then(Value::as_object);
-        let mut rules: Vec<RestRule> = Vec::new();
+        let mut rules: Vec<ExtraKeyRule> = Vec::new();
         for (pattern, node) in patterns.into_iter().flatten() {
             let shape = self.inside(&format!("[/{pattern}/]"), |it| it.lower(node, None, true));
-            rules.push(RestRule {
+            rules.push(ExtraKeyRule {
                 pattern: Some(pattern.clone()),
                 shape,
             });
         }
         let other = others.map(|node| self.inside("[]", |it| it.lower(node, None, true)));
         match other {
-            Some(shape) if shape.kind == Kind::Never && rules.is_empty() => return Rest::Forbidden,
-            Some(shape) => rules.push(RestRule {
+            Some(shape) if shape.kind == Kind::Never && rules.is_empty() => {
+                return ExtraKeys::Forbidden;
+            }
+            Some(shape) => rules.push(ExtraKeyRule {
                 pattern: None,
                 shape,
             }),
             None if !names_some && rules.is_empty() => {
-                rules.push(RestRule {
+                rules.push(ExtraKeyRule {
                     pattern: None,
                     shape: Shape::any(),
                 });
             }
-            None if rules.is_empty() => return Rest::Unsaid,
+            None if rules.is_empty() => return ExtraKeys::Unsaid,
             None => {}
         }
-        Rest::Allowed(rules)
+        ExtraKeys::Allowed(rules)
     }
 
-    /// `propertyNames` with a list of names turns a map into optional properties; otherwise it is a rule.
+    /// Converts `propertyNames`. A list of names turns a map into optional properties; any other
+    /// schema becomes a rule.
     fn property_names(&mut self, fields: &Map<String, Value>, object: &mut Object) {
         let Some(names) = fields.get("propertyNames").and_then(Value::as_object) else {
             return;
@@ -383,7 +390,7 @@ impl<'a> Lowering<'a> {
                         required: false,
                         shape: shape.clone(),
                     }));
-                object.rest = Rest::Forbidden;
+                object.rest = ExtraKeys::Forbidden;
             }
             None if names.keys().all(|it| it == "type") => {}
             None => self.degrade("limits the names of its properties (`propertyNames`)"),
@@ -411,9 +418,9 @@ impl<'a> Lowering<'a> {
             .collect();
         let kind = union_kind(members.clone());
         if kind != Kind::Any {
-            return self.both(shape, Shape::of(kind));
+            return self.both(shape, Shape::from_kind(kind));
         }
-        // No alternative is left to stand beside: what was said of each goes to the whole.
+        // No alternative is left, so the union gets the text of each.
         let said = members.into_iter().map(|it| Facts {
             text: it.facts.text,
             ..Facts::default()
@@ -428,7 +435,7 @@ impl<'a> Lowering<'a> {
         combined
     }
 
-    /// A shape that is copied so often.
+    /// Returns a shape that will be copied `times` times, within the combiner's budget.
     fn copied(&mut self, shape: Shape, times: usize) -> Shape {
         let shape = self.combiner.copied(shape, times);
         self.note_what_is_left_out();
@@ -437,7 +444,7 @@ impl<'a> Lowering<'a> {
 
     fn note_what_is_left_out(&mut self) {
         if self.combiner.is_spent() {
-            self.degrade("combines more than is shown");
+            self.degrade("combines more schemas than can be shown");
         }
     }
 
@@ -458,7 +465,7 @@ impl<'a> Lowering<'a> {
         }
         for rule in &rules {
             self.degrade(&format!(
-                "has a rule that no type can say: {}",
+                "has a rule that a type cannot express: {}",
                 text::clip(rule, 100)
             ));
         }
@@ -491,7 +498,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Whether a value takes more bytes as JSON; no more of it is written than these.
+/// Whether a value is longer than this many bytes as JSON. Stops writing at the limit.
 fn is_longer(value: &Value, bytes_max: usize) -> bool {
     struct Room(usize);
     impl std::io::Write for Room {
@@ -508,13 +515,13 @@ fn is_longer(value: &Value, bytes_max: usize) -> bool {
     serde_json::to_writer(Room(bytes_max), value).is_err()
 }
 
-fn unnamed_shape(rest: &Rest) -> Shape {
+fn unnamed_shape(rest: &ExtraKeys) -> Shape {
     match rest {
-        Rest::Allowed(rules) => {
+        ExtraKeys::Allowed(rules) => {
             let other = rules.iter().find(|rule| rule.pattern.is_none());
             other.map_or_else(Shape::any, |rule| rule.shape.clone())
         }
-        Rest::Unsaid => Shape::any(),
-        Rest::Forbidden => Shape::of(Kind::Never),
+        ExtraKeys::Unsaid => Shape::any(),
+        ExtraKeys::Forbidden => Shape::from_kind(Kind::Never),
     }
 }

@@ -1,27 +1,27 @@
-//! Whether a tool file still fits what its server says: examples against the
-//! schemas, names of other tools, and the digest it was last compared with.
+//! Checks whether a tool file still fits its server's description: examples against the schemas,
+//! names of other tools, and the digest of the last compared description.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{FAULTS_MAX, Fault, ROOT, Read};
+use super::{FAULTS_MAX, ROOT, ReadToolFile, ToolFileFault};
 use crate::closest::closest;
 use crate::description::Description;
 use crate::validate::{Severity, Validator};
 
-/// Arguments with examples that are looked at: each has a schema of its own to compile.
+/// Maximum number of arguments whose examples are checked; each needs a compiled schema.
 const ARGUMENTS_MAX: usize = 200;
 
-/// Everything that does not fit. `upstream` is the server's own description, `tools` are the
-/// names of all tools of the server, `others` those of all servers as `server.tool`.
+/// Returns all mismatches. `upstream` is the server's own description, `tools` are the names of all
+/// its tools, and `others` are those of all servers as `server.tool`.
 #[must_use]
 pub fn against(
-    read: &Read,
+    read: &ReadToolFile,
     upstream: &Description,
     tools: &BTreeSet<String>,
     others: &BTreeSet<String>,
-) -> Vec<Fault> {
+) -> Vec<ToolFileFault> {
     let (full, mut faults) = upstream.clone().with_file(read);
     let file = &*read.file;
     if let Some(seen) = &file.upstream
@@ -56,7 +56,7 @@ pub fn against(
     faults
 }
 
-fn examples(read: &Read, full: &Description) -> Vec<Fault> {
+fn examples(read: &ReadToolFile, full: &Description) -> Vec<ToolFileFault> {
     let input = Validator::compile(&full.input_schema).ok();
     let output = full
         .output_root()
@@ -77,7 +77,7 @@ fn examples(read: &Read, full: &Description) -> Vec<Fault> {
     faults
 }
 
-fn arguments(read: &Read, full: &Description) -> Vec<Fault> {
+fn arguments(read: &ReadToolFile, full: &Description) -> Vec<ToolFileFault> {
     let mut faults = Vec::new();
     let with_examples = read.file.arguments.iter();
     let with_examples = with_examples.filter(|(_, argument)| !argument.examples.is_empty());
@@ -101,7 +101,12 @@ fn arguments(read: &Read, full: &Description) -> Vec<Fault> {
     faults
 }
 
-fn unfit(read: &Read, schema: Option<&Validator>, path: &str, value: &Value) -> Vec<Fault> {
+fn unfit(
+    read: &ReadToolFile,
+    schema: Option<&Validator>,
+    path: &str,
+    value: &Value,
+) -> Vec<ToolFileFault> {
     let findings = schema.map(|schema| schema.check(path, value));
     let findings = findings.unwrap_or_default().into_iter();
     findings
@@ -113,7 +118,7 @@ fn compile_within(full: &Description, root: &Value) -> Option<Validator> {
     compile_in(full.output_schema.as_deref()?, root)
 }
 
-/// A part of a schema, with the definitions that it may refer to.
+/// Compiles a part of a schema with the definitions that the part may refer to.
 fn compile_in(whole: &Value, part: &Value) -> Option<Validator> {
     let mut schema = part.clone();
     let members = schema.as_object_mut()?;

@@ -1,15 +1,15 @@
-//! The name of the file that is about a tool. Every tool has one name, and every
-//! name is about one tool.
+//! Converts between tool names and file names. Every tool has exactly one file name, and every file
+//! name stands for one tool.
 
 use crate::canonical::Digest;
 
 const SUFFIX: &str = ".json";
-/// File systems end at 255 bytes.
+/// Maximum length of the file name without its ending, in bytes; file systems allow 255 in total.
 const STEM_BYTES_MAX: usize = 200;
 const HEX_DIGITS: usize = 32;
 
-/// Letters, digits, `_`, `-` and inner dots of ASCII stand for themselves; every other
-/// byte is `%` and two hex digits. A very long name ends in a part of its digest.
+/// Returns the file name of a tool. ASCII letters, digits, `_`, `-` and inner dots stay unchanged;
+/// every other byte becomes `%` and two hex digits. A very long name ends in a part of its digest.
 #[must_use]
 pub fn file_name(tool: &str) -> String {
     let mut stem = String::with_capacity(tool.len());
@@ -21,7 +21,7 @@ pub fn file_name(tool: &str) -> String {
         }
     }
     if stem.len() > STEM_BYTES_MAX {
-        let hex = Digest::of(tool.as_bytes()).to_string();
+        let hex = Digest::sha256(tool.as_bytes()).to_string();
         let hex = hex.trim_start_matches("sha256:");
         let start: String = stem.chars().take(STEM_BYTES_MAX - HEX_DIGITS - 1).collect();
         stem = format!("{start}~{}", hex.get(..HEX_DIGITS).unwrap_or(hex));
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_s_file_name_is_safe_and_tells_tools_apart() {
+    fn file_name_is_safe_and_unique() {
         let check = |tool: &str, name: &str| assert_eq!(file_name(tool), name);
         check("read_file", "read_file.json");
         check("get-user.v2", "get-user.v2.json");
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_shortened_and_still_its_own() {
+    fn long_file_name_is_shortened_uniquely() {
         let (a, b) = ("x".repeat(256), format!("{}y", "x".repeat(255)));
         assert_ne!(file_name(&a), file_name(&b));
         assert!(file_name(&a).len() <= 255 && file_name(&"ü".repeat(128)).len() <= 255);

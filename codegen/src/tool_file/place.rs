@@ -1,10 +1,10 @@
-//! The line of a JSON text on which a value stands, so that a message about it
-//! can say where to look. The text was parsed before; nothing here judges it.
+//! Finds the line of a value in a JSON text, for messages about the value. The text was parsed
+//! before; this module does not validate it.
 
 use crate::validate::member_path;
 
-/// The line, counted from 1, of the value that a finding calls `path`; of the closest one around
-/// it when it is not there itself.
+/// Returns the line, counted from 1, of the value at `path`. If the value is missing, returns the
+/// line of the closest enclosing value.
 pub(super) fn line_of(text: &str, root: &str, path: &str) -> usize {
     let mut scan = Scan {
         bytes: text.as_bytes(),
@@ -22,7 +22,7 @@ struct Scan<'a> {
     at: usize,
     line: usize,
     wanted: &'a str,
-    /// Length of the path that fits best so far, and its line.
+    /// Length and line of the best matching path so far.
     best: (usize, usize),
 }
 
@@ -141,7 +141,7 @@ mod tests {
     const TEXT: &str = "{\n \"name\": \"x\",\n \"examples\": [\n  {\"input\": {}},\n  {\n   \"inptu\": {\"a b\": [1,\n 2]}\n  }\n ]\n}\n";
 
     #[test]
-    fn a_finding_is_on_the_line_of_its_key_or_of_what_is_around_it() {
+    fn finding_is_on_line_of_key_or_parent() {
         let check = |path: &str, line| assert_eq!(line_of(TEXT, "file", path), line, "{path}");
         check("file", 1);
         check("file.name", 2);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_json_has_some_line_too() {
+    fn invalid_json_still_has_a_line() {
         for text in ["", "{", "[[[", "{\"a\"", "\"", "{\"a\": [1, {\"b\":"] {
             assert!(line_of(text, "file", "file.a.b") >= 1);
         }

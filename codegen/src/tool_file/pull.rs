@@ -1,50 +1,53 @@
-//! A tool file out of what a server says now, without losing what somebody wrote.
+//! Creates or updates a tool file from the server's current description, and keeps the user's
+//! edits.
 
 use serde_json::{Map, Value};
 
 use crate::canonical;
 use crate::description::Description;
 
-/// What somebody may edit of that which is pulled.
+/// The pulled members that a person may edit.
 const PULLED: [&str; 3] = ["title", "description", "arguments"];
 
-/// What is to become of a tool's file.
+/// What to do with a tool's file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Pulled {
-    /// There was none.
+pub enum PullOutcome {
+    /// There was no file.
     New(Value),
-    /// The server says what it said when the file was last compared with it.
+    /// The server's description is the one that the file was last compared with.
     AsBefore,
-    /// The server says something else, and what was pulled before was not edited since.
+    /// The server's description has changed, and the pulled text was not edited.
     Renewed(Value),
-    /// The server says something else, and somebody has edited the file.
+    /// The server's description has changed, and the file was edited.
     Edited,
-    /// Likewise, and somebody has compared the two: the file is as it was, and up to date.
+    /// As above, and a person has compared the two. The content stays, and the file counts as up to
+    /// date.
     Accepted(Value),
 }
 
-/// `accept` says that edited files have been compared with what the server says now.
+/// Decides what to do with a file. `accept` means that a person has compared edited files with the
+/// server's current description.
 #[must_use]
-pub fn pull(upstream: &Description, file: Option<&Value>, accept: bool) -> Pulled {
+pub fn pull(upstream: &Description, file: Option<&Value>, accept: bool) -> PullOutcome {
     let Some(before) = file.and_then(Value::as_object) else {
-        return Pulled::New(fresh(upstream, Map::new()));
+        return PullOutcome::New(fresh(upstream, Map::new()));
     };
     let seen = before.get("upstream").and_then(Value::as_str);
     if seen == Some(upstream.upstream.to_string().as_str()) {
-        return Pulled::AsBefore;
+        return PullOutcome::AsBefore;
     }
     let pulled = before.get("pulled").and_then(Value::as_str);
     if pulled == Some(of_pulled(before).as_str()) {
         let mut kept = before.clone();
         kept.retain(|key, _| !PULLED.contains(&key.as_str()));
-        return Pulled::Renewed(fresh(upstream, kept));
+        return PullOutcome::Renewed(fresh(upstream, kept));
     }
     if !accept {
-        return Pulled::Edited;
+        return PullOutcome::Edited;
     }
     let mut file = before.clone();
     file.insert("upstream".into(), upstream.upstream.to_string().into());
-    Pulled::Accepted(Value::Object(file))
+    PullOutcome::Accepted(Value::Object(file))
 }
 
 fn fresh(upstream: &Description, mut file: Map<String, Value>) -> Value {
@@ -103,26 +106,29 @@ mod tests {
 
     fn new(text: &str) -> Value {
         match pull(&said(text), None, false) {
-            Pulled::New(value) => value,
+            PullOutcome::New(value) => value,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_is_pulled_is_what_the_server_says() {
+    fn pulled_file_matches_server() {
         let file = new("Finds.");
         assert_eq!(file["description"], "Finds.");
         assert_eq!(file["arguments"], json!({"q": {"description": "Words."}}));
-        assert_eq!(pull(&said("Finds."), Some(&file), false), Pulled::AsBefore);
+        assert_eq!(
+            pull(&said("Finds."), Some(&file), false),
+            PullOutcome::AsBefore
+        );
         let text = super::super::formatted(&file);
         super::super::read(&text, file).unwrap();
     }
 
     #[test]
-    fn what_nobody_edited_is_renewed_and_keeps_its_examples() {
+    fn unedited_file_is_updated_and_keeps_examples() {
         let mut file = new("Finds.");
         file["examples"] = json!([{"input": {}}]);
-        let Pulled::Renewed(file) = pull(&said("Finds more."), Some(&file), false) else {
+        let PullOutcome::Renewed(file) = pull(&said("Finds more."), Some(&file), false) else {
             panic!("not renewed")
         };
         assert_eq!(file["description"], "Finds more.");
@@ -130,19 +136,19 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_edited_stays_until_they_have_compared_it() {
+    fn edited_file_is_kept_until_accepted() {
         let mut file = new("Finds.");
         file["description"] = "Finds, and well.".into();
         let now = said("Finds more.");
-        assert_eq!(pull(&now, Some(&file), false), Pulled::Edited);
-        let Pulled::Accepted(file) = pull(&now, Some(&file), true) else {
+        assert_eq!(pull(&now, Some(&file), false), PullOutcome::Edited);
+        let PullOutcome::Accepted(file) = pull(&now, Some(&file), true) else {
             panic!("not accepted")
         };
         assert_eq!(file["description"], "Finds, and well.");
-        assert_eq!(pull(&now, Some(&file), false), Pulled::AsBefore);
+        assert_eq!(pull(&now, Some(&file), false), PullOutcome::AsBefore);
         assert_eq!(
             pull(&now, Some(&json!({"name": "t"})), false),
-            Pulled::Edited
+            PullOutcome::Edited
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of tool files: what they may say, and what is said of a wrong one.
+//! Tests of tool files: their effect, and the messages about invalid ones.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,17 +15,17 @@ fn upstream() -> Description {
     Description::parse("s", &tool).unwrap()
 }
 
-fn file(value: &Value) -> Read {
+fn file(value: &Value) -> ReadToolFile {
     read(&serde_json::to_string_pretty(value).unwrap(), value.clone()).unwrap()
 }
 
-fn texts(faults: &[Fault]) -> Vec<String> {
-    let text = |fault: &Fault| format!("{}: {}", fault.line, fault.text);
+fn texts(faults: &[ToolFileFault]) -> Vec<String> {
+    let text = |fault: &ToolFileFault| format!("{}: {}", fault.line, fault.text);
     faults.iter().map(text).collect()
 }
 
 #[test]
-fn a_file_speaks_instead_of_the_server_and_besides_it() {
+fn tool_file_overrides_and_extends_server_text() {
     let read = file(&json!({
         "name": "find", "title": "T", "description": "Finds things.",
         "arguments": {"query": {"description": "Words.", "examples": ["red"]}, "any": {"description": "Whatever."}},
@@ -46,7 +46,7 @@ fn a_file_speaks_instead_of_the_server_and_besides_it() {
     );
     assert_eq!(
         full.claims.deprecated.as_deref(),
-        Some("use `search` instead; 3.0 will not have it")
+        Some("use `search` instead; removed in 3.0")
     );
     assert!(full.checked_output().is_some());
     assert_eq!(full.upstream, before.digest);
@@ -54,7 +54,7 @@ fn a_file_speaks_instead_of_the_server_and_besides_it() {
 }
 
 #[test]
-fn the_digest_is_of_what_is_read_and_not_of_how_it_is_written() {
+fn digest_depends_on_content_not_formatting() {
     let digest = |value: Value| upstream().with_file(&file(&value)).0.digest;
     let plain = digest(json!({"name": "find", "version": "1"}));
     assert_eq!(
@@ -70,7 +70,7 @@ fn the_digest_is_of_what_is_read_and_not_of_how_it_is_written() {
 }
 
 #[test]
-fn what_was_only_observed_is_shown_and_not_checked() {
+fn observed_schema_is_shown_but_not_enforced() {
     let schema = json!({"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]});
     let read = file(
         &json!({"name": "find", "outputSchema": schema, "observed": {"results": 3, "runs": 1}}),
@@ -81,7 +81,7 @@ fn what_was_only_observed_is_shown_and_not_checked() {
 }
 
 #[test]
-fn a_file_cannot_change_what_is_accepted() {
+fn tool_file_cannot_change_accepted_arguments() {
     let mut tool = upstream();
     tool.output_schema = Some(json!({"type": "object"}).into());
     let read = file(&json!({
@@ -100,7 +100,7 @@ fn a_file_cannot_change_what_is_accepted() {
 }
 
 #[test]
-fn a_file_of_another_form_is_refused_with_line_and_suggestion() {
+fn malformed_file_is_refused_with_line_and_suggestion() {
     let check = |text: &str, line: usize, part: &str| {
         let value = serde_json::from_str(text).unwrap();
         let faults = read(text, value).unwrap_err();
@@ -132,7 +132,7 @@ fn a_file_of_another_form_is_refused_with_line_and_suggestion() {
 }
 
 #[test]
-fn a_check_finds_what_no_longer_fits() {
+fn check_reports_what_no_longer_fits() {
     let read = file(&json!({
         "name": "find",
         "upstream": format!("sha256:{}", "0".repeat(64)),
@@ -158,7 +158,7 @@ fn a_check_finds_what_no_longer_fits() {
 }
 
 #[test]
-fn the_tool_writes_files_in_one_form_in_which_nothing_hides() {
+fn written_files_have_one_escaped_form() {
     let value = json!({"tags": ["b"], "description": "a\u{202e}b\u{e0041}", "name": "x"});
     let text = formatted(&value);
     assert_eq!(

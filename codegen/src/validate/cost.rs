@@ -1,5 +1,5 @@
-//! What checking a value may cost, worked out before it is done. A schema that
-//! contains itself twice doubles the work with every level of the value.
+//! Estimates the cost of checking a value before the check. A schema that contains itself twice
+//! doubles the work with every level of the value.
 
 use std::collections::HashMap;
 
@@ -8,29 +8,15 @@ use serde_json::{Map, Value};
 use super::guard::{self, Weight};
 use crate::schema::{self, Applies};
 
-/// Applications of a schema to a node; some tens of nanoseconds each.
+/// Maximum number of steps. A step applies one schema to one node and takes some tens of
+/// nanoseconds.
 const STEPS_MAX: u64 = 1_000_000;
-/// The same, for each node of a large value.
+/// Maximum number of steps for each node of a large value.
 const STEPS_PER_NODE_MAX: u64 = 32;
-/// Nesting of applications, each of which takes stack in the validator.
+/// Maximum depth of nested applications; each uses stack in the validator.
 const NESTING_MAX: usize = 600;
 
-/// Number of JSON values in `value`.
-pub fn nodes(value: &Value) -> u64 {
-    let mut count = 0;
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        count += 1;
-        match value {
-            Value::Array(items) => open.extend(items),
-            Value::Object(members) => open.extend(members.values()),
-            _ => {}
-        }
-    }
-    count
-}
-
-/// Bytes of the longest way from the top of `value` to a part of it.
+/// Returns the length in bytes of the longest path to a part of `value`.
 pub(super) fn path_bytes(value: &Value) -> u64 {
     let mut longest = 0;
     let mut open = vec![(value, 0)];
@@ -49,15 +35,15 @@ pub(super) fn path_bytes(value: &Value) -> u64 {
     longest
 }
 
-/// What describing all that is wrong with a value can take at most.
+/// Maximum cost of describing all errors of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Faults {
     pub all: u64,
-    /// All that are behind a single fault: those of the alternatives of one union.
+    /// Steps for a single error: all alternatives of one union together.
     pub in_one: u64,
 }
 
-/// A schema reduced to which schema applies to which part of a value.
+/// A schema reduced to which inner schema applies to which part of a value.
 #[derive(Debug)]
 pub(super) struct Plan {
     weight: Weight,
@@ -66,24 +52,25 @@ pub(super) struct Plan {
 
 #[derive(Debug, Default)]
 struct Rule {
-    /// What one application costs by itself.
+    /// Cost of one application, without inner schemas.
     weight: u64,
-    /// Each application looks at every key of an object.
+    /// Whether each application reads every key of an object.
     is_about_keys: bool,
-    /// What is wrong in its alternatives is one fault.
+    /// Whether all errors of the alternatives count as one.
     is_union: bool,
     here: Vec<usize>,
-    /// Of each key, as a text.
+    /// Rules for each key, which apply to the key as a text.
     names: Vec<usize>,
     members: HashMap<String, usize>,
     other_members: Vec<usize>,
-    /// By place. Which of the two keywords counts depends on the draft; both are counted.
+    /// Rules by position. The draft decides which of the two keywords counts, so both are counted.
     placed_items: [Vec<usize>; 2],
     every_item: Vec<usize>,
 }
 
 impl Plan {
-    /// `root` has been examined: it is bounded, and its references lead somewhere.
+    /// Creates a plan. `root` was examined before: its size is limited, and its references can be
+    /// resolved.
     pub(super) fn new(root: &Value, weight: Weight) -> Self {
         let mut planner = Planner {
             root,
@@ -98,7 +85,7 @@ impl Plan {
         Self { weight, rules }
     }
 
-    /// Whether a check of `value`, which has so many `nodes`, stays within bounds.
+    /// Whether a check of `value`, which has `nodes` nodes, stays within the limits.
     pub(super) fn affords(&self, value: &Value, nodes: u64) -> bool {
         let worst = self.weight.unfolded.saturating_mul(nodes);
         let steps_max = STEPS_MAX.max(nodes.saturating_mul(STEPS_PER_NODE_MAX));
@@ -106,7 +93,8 @@ impl Plan {
         is_small || self.rehearse(value, steps_max).is_some()
     }
 
-    /// Of a value that is affordable and does not fit.
+    /// Returns the cost of describing the errors of a value that does not fit. [`Self::affords`]
+    /// must have returned true.
     pub(super) fn faults(&self, value: &Value, nodes: u64) -> Faults {
         let steps_max = STEPS_MAX.max(nodes.saturating_mul(STEPS_PER_NODE_MAX));
         let endless = Faults {
@@ -208,19 +196,19 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Stands for every key: what a text says does not matter here.
+/// Stands for every key, because the content of the key does not matter here.
 static A_NAME: Value = Value::String(String::new());
 
-/// Goes where a validator would go, without ever stopping early, and counts.
+/// Visits the same nodes as a validator, but never stops early, and counts the steps.
 struct Rehearsal<'a> {
     rules: &'a [Rule],
     steps_left: u64,
-    /// The most steps within one application of a union.
+    /// Maximum number of steps within one application of a union.
     in_one: u64,
 }
 
 impl Rehearsal<'_> {
-    /// `None` once the bounds are exceeded.
+    /// Returns `None` once a limit is exceeded.
     fn apply(&mut self, index: usize, value: &Value, nesting: usize) -> Option<()> {
         let rules = self.rules;
         let rule = rules.get(index).filter(|_| nesting <= NESTING_MAX)?;
@@ -292,9 +280,9 @@ mod tests {
 
     use super::*;
 
-    /// A keyword that applies a schema and is not rehearsed costs whatever a server wants.
+    /// Tests that the estimate covers every keyword that applies a schema.
     #[test]
-    fn the_rehearsal_goes_wherever_a_schema_can_be_applied() {
+    fn rehearsal_visits_every_schema_position() {
         for keyword in schema::keywords() {
             for schema in [
                 json!({keyword: {"title": "it"}}),
@@ -304,7 +292,7 @@ mod tests {
                 let fields = schema.as_object().unwrap();
                 let inner = schema::inner(fields).into_iter();
                 let inner = inner.filter(|(applies, it)| {
-                    // No validator applies `contentSchema`: it speaks of a decoded text.
+                    // No validator applies `contentSchema`: it describes a decoded text.
                     *applies != Applies::Never && it.is_object() && keyword != "contentSchema"
                 });
                 for (_, it) in inner {

@@ -1,5 +1,7 @@
-//! From what the validator reports to what somebody needs to read: the path as a
-//! script writes it, what was expected, what came, and the likeliest correction.
+//! Translates validator errors for script authors: the path as a script writes it, the expected and
+//! the actual value, and the likeliest correction.
+
+mod union;
 
 use std::collections::HashSet;
 
@@ -8,20 +10,19 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::{Map, Value};
 
 use super::finding::Finding;
-use super::union;
 use crate::closest::closest;
 use crate::{names, text};
 
 const SHOWN_CHARS_MAX: usize = 60;
 const LISTED_MAX: usize = 12;
-/// Names that a misspelt one is compared with.
+/// Maximum number of names that a misspelt one is compared with.
 pub(super) const CANDIDATES_MAX: usize = 200;
-/// The longest path is cut in its middle.
+/// Maximum length of a path in characters; a longer one is cut in the middle.
 const PATH_CHARS_MAX: usize = 400;
 
 pub(super) struct Explain<'a> {
     pub schema: &'a Value,
-    /// What the messages call the whole value.
+    /// The name of the whole value in messages.
     pub root_name: &'a str,
     pub value: &'a Value,
 }
@@ -48,7 +49,7 @@ impl Explain<'_> {
             | Kind::UnevaluatedProperties { unexpected } => self.unexpected(error, unexpected),
             Kind::Required { property } => vec![self.missing(error, property)],
             Kind::PropertyNames { error: inner } => {
-                let got = format!("the property name {}", shown(inner.instance()));
+                let got = format!("the property name {}", display_value(inner.instance()));
                 let expected = self.leaf_expectation(inner);
                 vec![Finding::error(self.path(error), expected, got)]
             }
@@ -61,7 +62,7 @@ impl Explain<'_> {
         let got = match error.kind() {
             Kind::MinLength { .. } | Kind::MaxLength { .. } => length_of(error.instance()),
             Kind::MinItems { .. } | Kind::MaxItems { .. } => count_of(error.instance()),
-            _ => shown(error.instance()),
+            _ => display_value(error.instance()),
         };
         Finding::error(self.path(error), expected, got).suggesting(self.correction(error))
     }
@@ -69,8 +70,10 @@ impl Explain<'_> {
     pub(super) fn leaf_expectation(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Kind::Type { kind } => list_of(types_of(kind).iter().map(|it| a_type(*it).to_owned())),
-            Kind::Enum { options } => list_of(options.as_array().into_iter().flatten().map(shown)),
-            Kind::Constant { expected_value } => shown(expected_value),
+            Kind::Enum { options } => {
+                list_of(options.as_array().into_iter().flatten().map(display_value))
+            }
+            Kind::Constant { expected_value } => display_value(expected_value),
             Kind::Minimum { limit } => format!("at least {limit}"),
             Kind::Maximum { limit } => format!("at most {limit}"),
             Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
@@ -97,13 +100,14 @@ impl Explain<'_> {
                 "a value that fits exactly one of the alternatives".to_owned()
             }
             Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-                "text that the declared pattern can be tried on".to_owned()
+                "text that the pattern can be tested on".to_owned()
             }
             _ => text::clip(&text::neutralise(&error.to_string()), 200),
         }
     }
 
-    /// A value that is right but for its JSON type, or nearly a listed one.
+    /// Suggests a correction for a value that only has the wrong JSON type, or that is close to an
+    /// allowed one.
     pub(super) fn correction(&self, error: &ValidationError<'_>) -> Option<String> {
         let value: &Value = error.instance();
         match error.kind() {
@@ -114,7 +118,7 @@ impl Explain<'_> {
                 Some(format!("Did you mean {}?", text::literal(meant)))
             }
             Kind::Type { .. } if value.is_null() && self.is_optional(error) => {
-                Some("Leave the property out instead.".to_owned())
+                Some("Omit the property instead.".to_owned())
             }
             Kind::Type { kind } => types_of(kind)
                 .into_iter()
@@ -151,7 +155,7 @@ impl Explain<'_> {
         let given = error.instance().as_object().into_iter().flat_map(Map::keys);
         let unknown = given.map(String::as_str).filter(|it| !known.contains(it));
         let misspelt = closest(key, unknown.take(CANDIDATES_MAX));
-        let suggestion = misspelt.map(|it| format!("Is {} meant to be it?", quoted(it)));
+        let suggestion = misspelt.map(|it| format!("Did you write {} instead?", quoted(it)));
         Finding::error(path, expected, "nothing".to_owned()).suggesting(suggestion)
     }
 
@@ -182,7 +186,7 @@ impl Explain<'_> {
         unexpected.iter().take(LISTED_MAX).map(one).collect()
     }
 
-    /// The schema object whose keyword reported the error.
+    /// Returns the schema object whose keyword reported the error.
     pub(super) fn keyword_owner(&self, error: &ValidationError<'_>) -> Option<&Map<String, Value>> {
         let (owner, _) = error.schema_path().as_str().rsplit_once('/')?;
         self.schema.pointer(owner)?.as_object()
@@ -213,14 +217,14 @@ impl Explain<'_> {
     }
 }
 
-/// One step on the way to a part of a value.
+/// One step of the path to a part of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Segment<'a> {
     Key(&'a str),
     Place(usize),
 }
 
-/// A path as a script writes it.
+/// Writes a path as a script would.
 pub(super) fn written(root: &str, way: &[Segment<'_>]) -> String {
     let mut path = root.to_owned();
     for segment in way {
@@ -258,7 +262,7 @@ fn cut_in_the_middle(path: String) -> String {
     format!("{start}…{end}")
 }
 
-/// `a`, `a or b`, `a, b or c`; long lists end in a count.
+/// Writes `a`, `a or b`, `a, b or c`; a long list ends with a count.
 pub(super) fn list_of(items: impl IntoIterator<Item = String>) -> String {
     let mut items: Vec<String> = items.into_iter().collect();
     let hidden = items.len().saturating_sub(LISTED_MAX);
@@ -273,7 +277,7 @@ pub(super) fn list_of(items: impl IntoIterator<Item = String>) -> String {
     }
 }
 
-/// A name as it stands in a sentence.
+/// Writes a name for use in a sentence.
 pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", text::clip(&text::neutralise(name), SHOWN_CHARS_MAX))
 }
@@ -314,25 +318,25 @@ fn a_type(name: JsonType) -> &'static str {
     }
 }
 
-/// What a `not` refuses, as shortly as it can be said.
+/// Briefly describes the values that a `not` refuses.
 fn negated(schema: &Value) -> String {
     match (
         schema.get("const"),
         schema.get("enum").and_then(Value::as_array),
     ) {
-        (Some(only), _) => shown(only),
-        (None, Some(options)) => list_of(options.iter().map(shown)),
+        (Some(only), _) => display_value(only),
+        (None, Some(options)) => list_of(options.iter().map(display_value)),
         (None, None) => text::clip(&text::json(schema), SHOWN_CHARS_MAX),
     }
 }
 
-/// A short word for what a schema wants.
+/// Describes in a few words what a schema requires.
 pub(super) fn summary(schema: &Value) -> String {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-        return list_of(options.iter().map(shown));
+        return list_of(options.iter().map(display_value));
     }
     if let Some(only) = schema.get("const") {
-        return shown(only);
+        return display_value(only);
     }
     match schema.get("type") {
         Some(Value::String(name)) => type_word(name),
@@ -370,7 +374,9 @@ fn converted(value: &Value, wanted: JsonType) -> Option<String> {
         (Value::String(text), JsonType::Array) if looks_like_json(text) => {
             return Some("Pass the array itself, not its JSON text.".to_owned());
         }
-        (Value::String(_) | Value::Number(_), JsonType::Array) => format!("[{}]", shown(value)),
+        (Value::String(_) | Value::Number(_), JsonType::Array) => {
+            format!("[{}]", display_value(value))
+        }
         _ => return None,
     };
     Some(format!("Did you mean {meant}?"))
@@ -380,8 +386,8 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// A value as it would be written, cut where it gets long.
-pub(super) fn shown(value: &Value) -> String {
+/// Writes a value, shortened if it is long.
+pub(super) fn display_value(value: &Value) -> String {
     match value {
         Value::String(text) => text::literal(&text::clip(text, SHOWN_CHARS_MAX)),
         Value::Object(members) if members.len() > 3 => {

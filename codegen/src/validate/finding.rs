@@ -1,4 +1,4 @@
-//! One thing that is wrong with a value, in words that help to correct it.
+//! A finding about a value, with the expected value and a correction.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use std::fmt;
 pub enum Severity {
     /// The schema refuses the value.
     Error,
-    /// The schema accepts the value, yet it is probably not what was meant.
+    /// The schema accepts the value, but it is probably a mistake.
     Warning,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub severity: Severity,
-    /// Where, as a script would write it: `args.filter.tags[2]`.
+    /// Path as a script would write it: `args.filter.tags[2]`.
     pub path: String,
     pub expected: String,
     pub got: String,
-    /// What to do instead, a whole sentence.
+    /// The correction, as a whole sentence.
     pub suggestion: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl Finding {
             ..Self::error(
                 root.to_owned(),
                 "a value that fits the tool's schema".to_owned(),
-                "one that does not, and is too large to say where".to_owned(),
+                "an invalid one, too large to locate the error".to_owned(),
             )
         }
     }

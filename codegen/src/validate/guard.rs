@@ -1,5 +1,5 @@
-//! What a schema may be before anything compiles it: bounded in size, depth and
-//! breadth, with references that lead somewhere, inside itself, and to an end.
+//! Examines a schema before it is compiled. Its size, depth and breadth must be within limits, and
+//! its references must lead to existing places inside the schema, without endless loops.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,37 +9,37 @@ use serde_json::{Map, Value};
 use crate::schema::{self, Applies};
 
 const PATTERNS_MAX: usize = 1_000;
-/// References by name: each is looked for in the whole document.
+/// Maximum number of references by name; each requires a search of the whole document.
 const NAMED_MAX: usize = 200;
 const PATTERN_BYTES_MAX: usize = 2_000;
-/// Schemas on one way from the root, references followed.
+/// Maximum number of schemas on a path from the root, including references.
 const PATH_MAX: usize = 200;
-/// Schemas that apply, references followed, each as often as it is reached. Of a part that
-/// contains itself the cost is worked out for each value instead.
+/// Maximum number of schemas that apply, including references. A schema counts again each time it
+/// is reached. For a part that contains itself, the cost is computed for each value instead.
 const UNFOLDED_MAX: u64 = 100_000;
-/// What one pattern counts for among those.
+/// Number of schemas that one pattern counts as.
 const PATTERN_WEIGHT: u64 = 20;
 
-/// A schema that is not used, and why.
+/// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSchema {
     #[error("the schema is nested too deeply or too large")]
     TooLarge,
-    #[error("the schema refers to `{reference}`, which is outside of it; nothing is fetched")]
+    #[error("the schema refers to `{reference}` outside the schema; airlock does not fetch it")]
     ExternalReference { reference: String },
-    #[error("the schema refers to `{reference}`, which is not there")]
+    #[error("the schema refers to `{reference}`, which does not exist")]
     DeadReference { reference: String },
-    #[error("the schema has an `$id` inside itself (`{id}`), so that its references are ambiguous")]
+    #[error("the schema has a nested `$id` (`{id}`), so its references are ambiguous")]
     InnerId { id: String },
-    #[error("the schema applies itself to the same value without end")]
+    #[error("the schema applies itself to the same value endlessly")]
     Endless,
-    #[error("the schema unfolds to more than {UNFOLDED_MAX} parts")]
+    #[error("the schema expands to more than {UNFOLDED_MAX} parts")]
     TooBroad,
     #[error(
         "the schema has more than {PATTERNS_MAX} patterns, or one longer than {PATTERN_BYTES_MAX} bytes"
     )]
     TooManyPatterns,
-    #[error("the schema is not valid{}: {why}", at(.path))]
+    #[error("the schema is invalid{}: {why}", at(.path))]
     Invalid { path: String, why: String },
 }
 
@@ -51,11 +51,11 @@ fn at(path: &str) -> String {
     }
 }
 
-/// What one check can cost at most, per node of the value.
+/// Maximum cost of one check, per node of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Weight {
     pub unfolded: u64,
-    /// A schema that contains itself has no weight of its own: it depends on the value.
+    /// Whether the schema contains itself; the cost then depends on the value.
     pub recursive: bool,
 }
 
@@ -81,13 +81,13 @@ pub(super) fn examine(root: &Value) -> Result<Weight, BadSchema> {
 #[derive(Clone, Copy)]
 struct Measure {
     unfolded: u64,
-    /// Longest way down from here.
+    /// Length of the longest path from here down.
     height: usize,
-    /// A schema that contains itself can be reached from here.
+    /// Whether a schema that contains itself can be reached from here.
     recursive: bool,
 }
 
-/// One walk over the schema as a graph. A schema's address is its identity.
+/// A walk over the schema as a graph. Schemas are identified by their address.
 #[derive(Default)]
 struct Survey<'a> {
     root: &'a Value,
@@ -158,7 +158,7 @@ impl<'a> Survey<'a> {
         Ok(total)
     }
 
-    /// Fails when a schema leads back to itself without taking a step into the value.
+    /// Fails if a schema leads back to itself without a step into the value.
     fn follow_in_place(&mut self, node: &'a Value, depth: usize) -> Result<(), BadSchema> {
         let identity = std::ptr::from_ref(node);
         let Value::Object(fields) = node else {
@@ -219,11 +219,11 @@ fn patterns(fields: &Map<String, Value>) -> impl Iterator<Item = &str> {
     keys.chain(fields.get("pattern").and_then(Value::as_str))
 }
 
-/// What applying one schema costs, without the schemas inside it.
+/// Returns the cost of applying one schema, without its inner schemas.
 pub(super) fn own_weight(fields: &Map<String, Value>) -> u64 {
-    /// Values that are compared in the time of one step.
+    /// Number of values compared in the time of one step.
     const COMPARED: u64 = 32;
-    /// Keys that are looked up in the time of one step.
+    /// Number of keys looked up in the time of one step.
     const LOOKED_UP: u64 = 4;
     let compared = ["enum", "const"].iter().filter_map(|it| fields.get(*it));
     let required = fields.get("required").and_then(Value::as_array);
@@ -236,11 +236,12 @@ pub(super) fn own_weight(fields: &Map<String, Value>) -> u64 {
     let looked_up = fields.get("properties").and_then(Value::as_object);
     let names = names + looked_up.map_or(0, Map::len);
     1 + PATTERN_WEIGHT * patterns(fields).count() as u64
-        + compared.map(super::cost::nodes).sum::<u64>() / COMPARED
+        + compared.map(super::nodes).sum::<u64>() / COMPARED
         + names as u64 / LOOKED_UP
 }
 
-/// An `$id` below the root changes where references start; an old-style anchor does not.
+/// Refuses an `$id` below the root, which would change the base of references. An `$id` that is
+/// only an anchor is allowed.
 fn refuse_inner_id(fields: &Map<String, Value>) -> Result<(), BadSchema> {
     match fields.get("$id").and_then(Value::as_str) {
         Some(id) if !id.starts_with('#') => Err(BadSchema::InnerId {
@@ -250,7 +251,7 @@ fn refuse_inner_id(fields: &Map<String, Value>) -> Result<(), BadSchema> {
     }
 }
 
-/// The schema with two habits of the field put into standard words: `nullable: true`
+/// Returns the schema with two common deviations replaced by standard keywords: `nullable: true`
 /// beside a `type`, and a `$schema` that names no published draft.
 pub(super) fn normalised(schema: &Value) -> Value {
     let mut schema = schema.clone();
@@ -267,7 +268,7 @@ pub(super) fn normalised(schema: &Value) -> Value {
     schema
 }
 
-/// Depth is bounded: the schema has been examined.
+/// Recursion is safe, because the depth of the schema was limited before.
 fn admit_null(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,10 +1,10 @@
-//! Schemas and values that are made to cost: each test ends, and soon.
+//! Tests with schemas and values that are made to be expensive. Each test ends quickly.
 
 use serde_json::{Map, Value, json};
 
 use super::Validator;
 
-/// Definitions `l0` to `l<levels>`, each applying the next one twice; the last is `end`.
+/// Returns definitions `l0` to `l<levels>`. Each applies the next one twice; the last is `end`.
 fn doubling(levels: usize, end: Value) -> Map<String, Value> {
     let mut defs = Map::new();
     for level in 0..levels {
@@ -15,7 +15,7 @@ fn doubling(levels: usize, end: Value) -> Map<String, Value> {
     defs
 }
 
-/// One schema with `it` under a keyword, and a value that makes the keyword apply.
+/// Returns schemas with `it` under each keyword, each with a value that the keyword applies to.
 fn places(it: &Value) -> Vec<(Value, Value)> {
     let mut places = Vec::new();
     for keyword in [
@@ -56,10 +56,10 @@ fn merged(base: Value, more: &Value) -> Value {
 }
 
 #[test]
-fn a_part_that_doubles_without_end_is_refused_wherever_it_stands() {
+fn endlessly_doubling_part_is_refused_everywhere() {
     let start = json!({"$ref": "#/$defs/l0"});
     for (schema, _) in places(&start) {
-        // Something in the schema contains itself; the doubling part does not.
+        // Another part of the schema contains itself; the doubling part does not.
         let around = json!({"$defs": merged(json!({"self": {"items": {"$ref": "#/$defs/self"}}}),
             &Value::Object(doubling(60, json!({"type": "null"}))))});
         let schema = merged(schema, &around);
@@ -68,7 +68,7 @@ fn a_part_that_doubles_without_end_is_refused_wherever_it_stands() {
 }
 
 #[test]
-fn a_doubling_part_that_contains_the_whole_is_not_followed_wherever_it_stands() {
+fn doubling_part_containing_the_whole_is_refused_everywhere() {
     let start = json!({"$ref": "#/$defs/l0"});
     for (schema, value) in places(&start) {
         let end = json!({"type": "null", "properties": {"z": {"$ref": "#"}}});
@@ -79,7 +79,7 @@ fn a_doubling_part_that_contains_the_whole_is_not_followed_wherever_it_stands() 
 }
 
 #[test]
-fn a_long_key_is_not_written_out_for_each_part_of_a_value() {
+fn long_key_is_not_repeated_per_part() {
     let inner: Map<String, Value> = (0..100_000).map(|n| (format!("k{n}"), json!(n))).collect();
     let value = json!({ "x".repeat(1024 * 1024): inner });
     let schema =

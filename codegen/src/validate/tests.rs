@@ -1,4 +1,4 @@
-//! Findings on single values, and schemas that are refused.
+//! Tests of findings about single values, and of schemas that are refused.
 
 use super::*;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn check_refused(schema: &Value, expected: &str) {
 }
 
 #[test]
-fn a_value_that_fits_has_no_findings() {
+fn valid_value_has_no_findings() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     check(&schema, &json!({"a": "x"}), &[]);
     check(&schema, &json!({}), &[]);
@@ -32,7 +32,7 @@ fn a_value_that_fits_has_no_findings() {
 }
 
 #[test]
-fn a_misspelt_property_is_named_together_with_what_it_should_be() {
+fn misspelt_property_suggests_closest() {
     let schema = json!({
         "type": "object",
         "properties": {"owner": {"type": "string"}, "per_page": {"type": "integer"}},
@@ -51,13 +51,13 @@ fn a_misspelt_property_is_named_together_with_what_it_should_be() {
         &json!({"Owner": "o"}),
         &[
             "args.Owner: expected `owner` or `per_page`, got an unknown property. Did you mean `owner`?",
-            "args.owner: expected a string, got nothing. Is `Owner` meant to be it?",
+            "args.owner: expected a string, got nothing. Did you write `Owner` instead?",
         ],
     );
 }
 
 #[test]
-fn an_unknown_property_that_the_schema_lets_pass_is_a_warning() {
+fn permitted_unknown_property_is_a_warning() {
     let schema = json!({"type": "object", "properties": {
         "filter": {"type": "object", "properties": {"since": {"type": "string"}}},
         "tags": {"type": "array", "items": {"properties": {"name": {}}}},
@@ -79,7 +79,7 @@ fn an_unknown_property_that_the_schema_lets_pass_is_a_warning() {
 }
 
 #[test]
-fn a_wrong_type_says_what_would_be_right() {
+fn wrong_type_names_expected_type() {
     let schema = json!({"properties": {
         "n": {"type": "integer"}, "s": {"type": "string"}, "b": {"type": "boolean"},
         "xs": {"type": "array"}, "o": {"type": "object"}, "u": {"type": ["string", "null"]},
@@ -119,7 +119,7 @@ fn a_wrong_type_says_what_would_be_right() {
     one(
         "n",
         json!(null),
-        "args.n: expected an integer, got null. Leave the property out instead.",
+        "args.n: expected an integer, got null. Omit the property instead.",
     );
     one(
         "u",
@@ -129,7 +129,7 @@ fn a_wrong_type_says_what_would_be_right() {
 }
 
 #[test]
-fn bounds_patterns_and_listed_values_are_spelled_out() {
+fn bounds_patterns_and_enums_are_spelled_out() {
     let schema = json!({"properties": {
         "n": {"minimum": 1, "maximum": 10}, "s": {"minLength": 2, "pattern": "^[a-z]+$"},
         "e": {"enum": ["list_workflows", "get_workflow"]}, "c": {"const": 3},
@@ -171,7 +171,7 @@ fn bounds_patterns_and_listed_values_are_spelled_out() {
 }
 
 #[test]
-fn of_a_union_the_alternative_that_was_meant_is_explained() {
+fn union_finding_explains_intended_alternative() {
     let optional = json!({"properties": {"f": {"anyOf": [
         {"type": "object", "properties": {"since": {"type": "string"}}, "required": ["since"]},
         {"type": "null"},
@@ -199,7 +199,7 @@ fn of_a_union_the_alternative_that_was_meant_is_explained() {
 }
 
 #[test]
-fn paths_are_written_as_a_script_writes_them() {
+fn paths_use_script_syntax() {
     let schema =
         json!({"properties": {"a-b": {"properties": {"0": {"items": {"type": "string"}}}}}});
     check(
@@ -210,7 +210,7 @@ fn paths_are_written_as_a_script_writes_them() {
 }
 
 #[test]
-fn schemas_of_other_drafts_and_dialects_are_understood() {
+fn other_drafts_and_dialects_are_supported() {
     check(
         &json!({"items": [{"type": "number"}]}),
         &json!(["x"]),
@@ -237,22 +237,22 @@ fn schemas_of_other_drafts_and_dialects_are_understood() {
 }
 
 #[test]
-fn nothing_outside_of_the_schema_is_referred_to() {
+fn external_references_are_refused() {
     check_refused(
         &json!({"properties": {"c": {"$ref": "https://example.com/x.json"}}}),
-        "the schema refers to `https://example.com/x.json`, which is outside of it; nothing is fetched",
+        "the schema refers to `https://example.com/x.json` outside the schema; airlock does not fetch it",
     );
     check_refused(
         &json!({"$ref": "file:///etc/passwd"}),
-        "the schema refers to `file:///etc/passwd`, which is outside of it; nothing is fetched",
+        "the schema refers to `file:///etc/passwd` outside the schema; airlock does not fetch it",
     );
     check_refused(
         &json!({"$ref": "#/$defs/x"}),
-        "the schema refers to `#/$defs/x`, which is not there",
+        "the schema refers to `#/$defs/x`, which does not exist",
     );
     check_refused(
         &json!({"properties": {"a": {"$id": "https://example.com/a"}}}),
-        "the schema has an `$id` inside itself (`https://example.com/a`), so that its references are ambiguous",
+        "the schema has a nested `$id` (`https://example.com/a`), so its references are ambiguous",
     );
     check(
         &json!({"properties": {"$id": {"type": "string"}, "$ref": {}}}),
@@ -262,8 +262,8 @@ fn nothing_outside_of_the_schema_is_referred_to() {
 }
 
 #[test]
-fn a_schema_that_never_comes_to_an_end_is_refused() {
-    let endless = "the schema applies itself to the same value without end";
+fn endless_schema_is_refused() {
+    let endless = "the schema applies itself to the same value endlessly";
     check_refused(&json!({"$ref": "#"}), endless);
     check_refused(
         &json!({"anyOf": [{"type": "null"}, {"allOf": [{"$ref": "#"}]}]}),
@@ -277,7 +277,7 @@ fn a_schema_that_never_comes_to_an_end_is_refused() {
 }
 
 #[test]
-fn a_schema_that_unfolds_without_measure_is_refused() {
+fn exponentially_unfolding_schema_is_refused() {
     let mut defs = serde_json::Map::new();
     for level in 0..60 {
         let next = json!({"$ref": format!("#/$defs/l{}", level + 1)});
@@ -286,7 +286,7 @@ fn a_schema_that_unfolds_without_measure_is_refused() {
     defs.insert("l60".into(), json!({"type": "null"}));
     check_refused(
         &json!({"$ref": "#/$defs/l0", "$defs": defs}),
-        "the schema unfolds to more than 100000 parts",
+        "the schema expands to more than 100000 parts",
     );
     let mut deep = json!({});
     for _ in 0..400 {
@@ -296,7 +296,7 @@ fn a_schema_that_unfolds_without_measure_is_refused() {
 }
 
 #[test]
-fn a_recursive_schema_that_doubles_the_work_per_level_is_not_followed() {
+fn work_doubling_recursive_schema_is_refused() {
     let branch = |key: &str| json!({"properties": {"c": {"$ref": "#"}}, "required": [key]});
     let bomb = json!({"anyOf": [branch("x"), branch("y")]});
     let mut value = json!({});
@@ -313,7 +313,7 @@ fn a_recursive_schema_that_doubles_the_work_per_level_is_not_followed() {
 }
 
 #[test]
-fn an_honest_recursive_schema_checks_every_level() {
+fn ordinary_recursive_schema_is_checked_at_every_level() {
     let tree = json!({"type": "object", "properties": {
         "v": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#"}},
     }, "required": ["v"]});
@@ -331,7 +331,7 @@ fn an_honest_recursive_schema_checks_every_level() {
 }
 
 #[test]
-fn a_large_value_of_an_ordinary_schema_is_checked_whole() {
+fn large_value_is_checked_completely() {
     let row = json!({"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}});
     let schema = json!({"type": "array", "items": {"anyOf": [row, {"type": "null"}]}});
     let mut rows: Vec<Value> = (0..100_000).map(|n| json!({"n": n, "s": "x"})).collect();
@@ -345,7 +345,7 @@ fn a_large_value_of_an_ordinary_schema_is_checked_whole() {
 }
 
 #[test]
-fn a_catastrophic_pattern_costs_a_bounded_amount() {
+fn catastrophic_pattern_has_bounded_cost() {
     let schema = json!({"properties": {"s": {"pattern": "^(?=(a+)+$)(a+)+$"}}});
     let value = json!({"s": format!("{}!", "a".repeat(64))});
     let findings = Validator::compile(&schema).unwrap().check("args", &value);
@@ -353,7 +353,7 @@ fn a_catastrophic_pattern_costs_a_bounded_amount() {
 }
 
 #[test]
-fn hidden_characters_of_a_value_show_in_the_message() {
+fn hidden_characters_are_visible_in_message() {
     check(
         &json!({"properties": {"s": {"enum": ["a"]}}}),
         &json!({"s": "a\u{202e}\n"}),

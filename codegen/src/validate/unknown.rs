@@ -1,6 +1,5 @@
-//! Keys that a schema neither names nor forbids. Most tools leave
-//! `additionalProperties` unsaid, so that a misspelt optional property passes:
-//! worth a warning.
+//! Finds keys that a schema neither names nor forbids. Most schemas do not set
+//! `additionalProperties`, so they accept a misspelt optional property; this is worth a warning.
 
 use std::collections::HashSet;
 
@@ -11,7 +10,7 @@ use super::finding::{Finding, Severity};
 use crate::closest::closest;
 use crate::schema::{self, Applies};
 
-/// Schemas looked at for one value; after that no more warnings are sought.
+/// Maximum number of schemas examined for one value; then the search for warnings ends.
 const STEPS_MAX: usize = 200_000;
 const WARNINGS_MAX: usize = 10;
 
@@ -27,8 +26,8 @@ pub(super) fn warn<'a>(root: &'a Value, root_name: &'a str, value: &'a Value) ->
     search.found
 }
 
-/// Whether some object of the schema names keys and says nothing about others. What
-/// another part of the schema says of the same object is only seen with a value.
+/// Whether an object of the schema names keys and does not mention others. Another part of the
+/// schema may mention these for the same object; only a value shows that.
 pub(super) fn leaves_keys_unsaid(root: &Value) -> bool {
     let mut open = vec![root];
     while let Some(schema) = open.pop() {
@@ -46,7 +45,7 @@ pub(super) fn leaves_keys_unsaid(root: &Value) -> bool {
 struct Search<'a> {
     root: &'a Value,
     root_name: &'a str,
-    /// From the top to where the search is; written out for a finding only.
+    /// The path from the root to the current value; converted to text only for a finding.
     way: Vec<Segment<'a>>,
     steps_left: usize,
     found: Vec<Finding>,
@@ -117,7 +116,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// These schemas and all that they apply to the same value, except what they negate.
+    /// Returns these schemas and all schemas that they apply to the same value, except those under
+    /// `not`.
     fn all_in_place(&mut self, schemas: &[&'a Value]) -> Vec<&'a Map<String, Value>> {
         let mut seen: Vec<&'a Map<String, Value>> = Vec::new();
         let mut known: HashSet<*const Map<String, Value>> = HashSet::new();
@@ -160,7 +160,7 @@ fn known_keys<'a>(applied: &[&'a Map<String, Value>]) -> Vec<&'a str> {
     known
 }
 
-/// Whether the schema says anything about keys that it does not name, or takes objects of any kind.
+/// Whether the schema mentions keys that it does not name, or accepts any object.
 fn is_open(fields: &Map<String, Value>) -> bool {
     let speaks = [
         "additionalProperties",

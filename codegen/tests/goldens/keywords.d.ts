@@ -67,7 +67,7 @@ results(a?: { [k: string]: any }): Promise<{
  id: int // Its number.
  tags?: ("a"|"b")[]
 }[]>
-// What no type can say. Arguments: dependentRequired {"a": ["b"]}
+// Rules that a type cannot express. Arguments: dependentRequired {"a": ["b"]}
 rules(a?: {
  a?: string // not {"const": "root"}
  b?: any[] // contains {"const": 1}

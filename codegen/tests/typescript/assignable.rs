@@ -1,5 +1,5 @@
-//! A JSON value is valid under a schema if and only if it type-checks against the
-//! declaration, wherever TypeScript can say it; `exceptions` names where not.
+//! Tests that a JSON value type-checks against the declaration if and only if the schema accepts
+//! it, as far as TypeScript can express the schema; `exceptions` lists the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ use crate::tools::all;
 const GENERATED: usize = 400;
 const VALUES_EACH: usize = 8;
 
-/// A tool without parameters is given an empty object.
+/// A tool without parameters gets an empty object.
 const ARGUMENT: &str = "type Argument<F extends (...all: any) => any> = \
     Parameters<F> extends [] ? { [k: string]: never } : NonNullable<Parameters<F>[0]>\n";
 
-/// One value against one tool's arguments.
+/// A value for one tool's arguments.
 struct Case<'a> {
     tool: &'a Description,
     is_degraded: bool,
@@ -33,7 +33,7 @@ struct Case<'a> {
     is_valid: bool,
 }
 
-/// A text with every declaration and, below, one assignment per line.
+/// A text with all declarations, followed by one assignment per line.
 #[derive(Default)]
 struct Page<'a> {
     text: String,
@@ -79,7 +79,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Holds every case of every page; returns which exceptions were met.
+/// Compiles every case of every page; returns the exceptions that occurred.
 fn check(
     compiler: &Compiler,
     batch: &str,
@@ -149,7 +149,7 @@ fn declare_one(tool: &Description) -> String {
 }
 
 #[test]
-fn a_generated_value_type_checks_exactly_when_its_schema_accepts_it() {
+fn generated_value_type_checks_iff_schema_accepts() {
     let Some(compiler) = compiler::installed() else {
         return;
     };
@@ -189,7 +189,7 @@ fn a_generated_value_type_checks_exactly_when_its_schema_accepts_it() {
 }
 
 #[test]
-fn a_sampled_value_type_checks_exactly_when_its_tool_accepts_it() {
+fn sampled_value_type_checks_iff_tool_accepts() {
     let Some(compiler) = compiler::installed() else {
         return;
     };

@@ -1,8 +1,8 @@
-//! The native TypeScript compiler: one npm package, installed once below the
-//! target folder, at an exact version.
+//! Installs the native TypeScript compiler: one npm package below the target folder, at an exact
+//! version.
 //!
-//! Where it cannot be installed, the tests that need it print one `SKIP:` line
-//! and pass. With `AIRLOCK_REQUIRE_TYPESCRIPT=1` they fail instead.
+//! If the compiler cannot be installed, the tests that need it print one `SKIP:` line and pass.
+//! With `AIRLOCK_REQUIRE_TYPESCRIPT=1` they fail instead.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,16 +22,16 @@ pub(crate) struct Compiler {
     work: PathBuf,
 }
 
-/// One error, by the line on which it stands.
+/// An error, with its line number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypeError {
     pub line: usize,
-    /// `TS2322`
+    /// Code such as `TS2322`.
     pub code: String,
     pub message: String,
 }
 
-/// The compiler, installed; or `None` after a `SKIP:` line that says why.
+/// Returns the installed compiler, or `None` after printing a `SKIP:` line with the reason.
 pub(crate) fn installed() -> Option<&'static Compiler> {
     static COMPILER: OnceLock<Result<Compiler, String>> = OnceLock::new();
     match COMPILER.get_or_init(install) {
@@ -40,7 +40,7 @@ pub(crate) fn installed() -> Option<&'static Compiler> {
             panic!("TypeScript: {why}")
         }
         Err(why) => {
-            // Not through `eprintln!`: the harness would keep the line to itself.
+            // Not through `eprintln!`: the test harness would capture the line.
             let _ = writeln!(std::io::stderr(), "SKIP: TypeScript: {why}");
             None
         }
@@ -48,14 +48,15 @@ pub(crate) fn installed() -> Option<&'static Compiler> {
 }
 
 impl Compiler {
-    /// A folder of its own for one test's files.
+    /// Returns a folder for the files of one test.
     pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let folder = self.work.join(name);
         fs::create_dir_all(&folder).unwrap();
         folder
     }
 
-    /// Compiles these texts, each a module of its own, and returns the errors of each that has some.
+    /// Compiles these texts, each as a separate module, and returns the errors of each text that
+    /// has any.
     pub(crate) fn errors(
         &self,
         batch: &str,
@@ -79,7 +80,8 @@ impl Compiler {
     }
 }
 
-/// Lines such as `name.ts(3,14): error TS2322: Type …`; lines that are indented go on.
+/// Parses lines such as `name.ts(3,14): error TS2322: Type …`; an indented line continues the line
+/// before.
 fn parse(said: &str) -> BTreeMap<String, Vec<TypeError>> {
     let mut errors: BTreeMap<String, Vec<TypeError>> = BTreeMap::new();
     for line in said.lines().filter(|it| !it.starts_with(' ')) {
@@ -134,7 +136,7 @@ fn install() -> Result<Compiler, String> {
         let last = said.lines().rev().find(|it| !it.trim().is_empty());
         return Err(format!(
             "{wanted} could not be installed: {}",
-            last.unwrap_or("no word")
+            last.unwrap_or("npm printed no error")
         ));
     }
     fs::write(stamp, wanted).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! Where TypeScript and a schema may disagree about a value: every kind has a
-//! name here, and a disagreement of any other kind fails the test.
+//! Lists the ways in which TypeScript and a schema may disagree about a value; any other
+//! disagreement fails the test.
 
 use codegen::validate::{Severity, Validator};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Fault};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exception {
-    // The schema refuses, TypeScript cannot.
+    // The schema refuses the value, and TypeScript cannot.
     /// `minimum`, `maximum` and their exclusive forms, `multipleOf`
     NumberBounds,
     /// `minLength`, `maxLength`
@@ -18,7 +18,7 @@ pub(crate) enum Exception {
     Pattern,
     /// `type: integer`
     WholeNumber,
-    /// `minItems`, `maxItems` of what is no tuple
+    /// `minItems`, `maxItems` of anything but a tuple
     ItemCount,
     /// `minProperties`, `maxProperties`
     KeyCount,
@@ -28,24 +28,24 @@ pub(crate) enum Exception {
     MoreThanOneFits,
     /// Keys of one closed alternative on a value of another one
     MixedAlternatives,
-    /// An array where an object with any keys is asked for
+    /// An array where an object with any keys is expected
     ArrayAsOpenObject,
-    // The schema accepts, TypeScript does not.
+    // The schema accepts the value, and TypeScript does not.
     /// A key that the schema neither names nor forbids
     UnknownKey,
-    // Either way.
+    // Either of them may refuse the value.
     /// The tool is listed as degraded
     Degraded,
 }
 
-/// Why TypeScript takes what the schema refuses; `None` when it should not have.
+/// Returns why TypeScript accepts a value that the schema refuses; `None` if it should not.
 pub(crate) fn of_refused(schema: &Value, value: &Value) -> Option<Vec<Exception>> {
     let compiled = compile(schema);
     let faults: Vec<_> = compiled.iter_errors(value).collect();
     all(&faults, false)
 }
 
-/// Why TypeScript refuses what the schema takes; `None` when it should not have.
+/// Returns why TypeScript refuses a value that the schema accepts; `None` if it should not.
 pub(crate) fn of_accepted(schema: &Value, value: &Value) -> Option<Vec<Exception>> {
     let findings = Validator::compile(schema).unwrap().check("args", value);
     let warns = findings.iter().any(|it| it.severity == Severity::Warning);

@@ -1,5 +1,5 @@
-//! What only a TypeScript compiler can tell about declarations: that they are
-//! TypeScript, and that a value type-checks when its schema accepts it.
+//! Tests that need a TypeScript compiler: declarations are valid TypeScript, and a value
+//! type-checks if its schema accepts it.
 #![expect(clippy::disallowed_methods, reason = "a compiler reads files")]
 #![expect(
     clippy::unwrap_used,
@@ -13,9 +13,9 @@ mod assignable;
 mod compiler;
 mod exceptions;
 mod samples;
-#[path = "../schemas/mod.rs"]
+#[path = "../shared/schemas.rs"]
 mod schemas;
 mod scripts;
-#[path = "../tools/mod.rs"]
+#[path = "../shared/tools.rs"]
 mod tools;
 mod valid;

@@ -1,10 +1,10 @@
-//! Values for a schema: some that probably fit it, and the same with one thing wrong.
+//! Generates values for a schema: some that probably fit, and copies with one random change.
 
 use serde_json::{Map, Value, json};
 
 const DEPTH_MAX: usize = 6;
 
-/// Always the same throws.
+/// A deterministic random number generator.
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
@@ -13,7 +13,7 @@ impl Dice {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Below `sides`, which is not 0.
+    /// Returns a number below `sides`, which is not 0.
     pub(crate) fn throw(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-/// A value that fits the schema unless it says something unusual.
+/// Generates a value that fits the schema, unless the schema is unusual.
 pub(crate) fn sample(root: &Value, schema: &Value, dice: &mut Dice, depth: usize) -> Value {
     let Some(fields) = schema.as_object() else {
         return json!("anything");
@@ -120,7 +120,7 @@ fn list<'a>(fields: &'a Map<String, Value>, keyword: &str) -> Option<&'a [Value]
     fields.get(keyword)?.as_array().map(Vec::as_slice)
 }
 
-/// The same value with one thing changed, somewhere.
+/// Returns the value with one random change.
 pub(crate) fn changed(value: &Value, dice: &mut Dice) -> Value {
     let other = [
         json!("other"),

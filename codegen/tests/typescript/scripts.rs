@@ -1,12 +1,12 @@
-//! What a compiler adds to the check of a script: nothing to a right one, and
-//! nothing twice to a wrong one.
+//! Tests what a TypeScript compiler adds to the check of a script: no finding for a correct script,
+//! and no duplicate for a wrong one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use codegen::check::typed::{Page, TypedFindings};
-use codegen::check::{Checked, Surface};
+use codegen::check::{CheckResult, Surface};
 use codegen::description::Description;
 use codegen::message::Reply;
 use codegen::stub::StubTable;
@@ -42,8 +42,8 @@ fn descriptions() -> Vec<Description> {
     descriptions
 }
 
-/// What the check and the compiler say, when there is anything to compile.
-fn both(compiler: &Compiler, name: &str, script: &str) -> (Checked, TypedFindings) {
+/// Returns the findings of the check and of the compiler, if the script can be compiled.
+fn both(compiler: &Compiler, name: &str, script: &str) -> (CheckResult, TypedFindings) {
     let descriptions = descriptions();
     let table = StubTable::build(&descriptions);
     let surface = Surface::new(&table, &descriptions);
@@ -51,10 +51,10 @@ fn both(compiler: &Compiler, name: &str, script: &str) -> (Checked, TypedFinding
         Reply::decode(&Checker::default().start(request)?)
     };
     let checked = surface.check(name, script, ask).unwrap();
-    let Some(page) = Page::of(name, script, &checked, &surface) else {
+    let Some(page) = Page::new(name, script, &checked, &surface) else {
         return (checked, TypedFindings::default());
     };
-    // Tests run at the same time.
+    // Tests run at the same time, so each has its own folder.
     let test = std::thread::current().name().unwrap().replace(':', "_");
     let work = compiler.folder(&test);
     for (name, text) in &page.files {
@@ -80,12 +80,12 @@ fn check_script(compiler: &Compiler, name: &str, script: &str, expected: &[&str]
     assert_eq!(found.collect::<Vec<_>>(), expected, "{script}");
 }
 
-/// Scripts that run, and of which a compiler says something all the same: a result may hold
-/// more than its schema says, which TypeScript does not know.
+/// Scripts that run although the compiler reports an error: a result may have more members than its
+/// schema declares, and TypeScript does not accept them.
 const OPEN_RESULTS: [&str; 2] = ["a part with a default", "a part that may be there"];
 
 #[test]
-fn a_compiler_says_nothing_of_a_right_script() {
+fn compiler_accepts_correct_script() {
     let Some(compiler) = compiler::installed() else {
         return;
     };
@@ -100,7 +100,7 @@ fn a_compiler_says_nothing_of_a_right_script() {
 }
 
 #[test]
-fn a_compiler_says_nothing_twice_of_a_wrong_script() {
+fn compiler_adds_no_duplicate_findings() {
     let Some(compiler) = compiler::installed() else {
         return;
     };
@@ -114,7 +114,7 @@ fn a_compiler_says_nothing_twice_of_a_wrong_script() {
 }
 
 #[test]
-fn a_compiler_sees_what_comes_out_of_results_by_other_ways() {
+fn compiler_finds_result_misuse_beyond_check() {
     let Some(compiler) = compiler::installed() else {
         return;
     };
@@ -131,9 +131,9 @@ fn a_compiler_sees_what_comes_out_of_results_by_other_ways() {
     );
 }
 
-/// Files of this machine are not read for a script, whatever it names.
+/// The compiler never reads files of this machine for a script, whatever the script names.
 #[test]
-fn a_compiler_reads_nothing_that_a_script_names() {
+fn compiler_reads_no_files_named_by_script() {
     let Some(compiler) = compiler::installed() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Taking the place of the engine's functions. The engine's own stays reachable
-//! for the one that replaces it, which hands on whatever is unusual.
+//! Replaces functions of the engine. A replacement can still call the engine's own function, and
+//! passes unusual arguments on to that function.
 
 use boa_engine::object::{FunctionObjectBuilder, JsObject};
 use boa_engine::property::{PropertyDescriptor, PropertyKey};
@@ -7,9 +7,9 @@ use boa_engine::{
     Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, NativeFunction, js_string,
 };
 
-use crate::room;
+use crate::gc_budget;
 
-/// What is called instead, with the engine's own function behind the arguments.
+/// A replacement; it receives the engine's own function after the arguments.
 pub(crate) type Native = fn(&JsValue, &[JsValue], &JsObject, &mut Context) -> JsResult<JsValue>;
 
 pub(crate) fn prototype_of(class: &str, context: &mut Context) -> JsResult<JsObject> {
@@ -22,9 +22,8 @@ pub(crate) fn prototype_of(class: &str, context: &mut Context) -> JsResult<JsObj
     Ok(prototype.as_object().ok_or_else(missing)?)
 }
 
-/// Puts `native` in the place of a function, with the same name and length. Before it is called,
-/// what nobody has any more is collected if that is much.
-/// Answers the new function.
+/// Replaces a function with `native`, which gets the same name and length. Each call first collects
+/// garbage if there may be much. Returns the new function.
 pub(crate) fn replace(
     holder: &JsObject,
     key: impl Into<PropertyKey>,
@@ -37,13 +36,13 @@ pub(crate) fn replace(
     let original = holder.get(key.clone(), context)?;
     let original = original
         .as_object()
-        .ok_or_else(|| JsNativeError::typ().with_message("nothing to replace"))?;
+        .ok_or_else(|| JsNativeError::typ().with_message("no function to replace"))?;
     let name = original.get(js_string!("name"), context)?;
     let name = name.as_string().unwrap_or_else(JsString::default);
     let length = original.get(js_string!("length"), context)?;
     let function = NativeFunction::from_copy_closure_with_captures(
         move |this, args, original: &JsObject, context| {
-            room::sweep_when_full();
+            gc_budget::sweep_when_full();
             native(this, args, original, context)
         },
         original,
@@ -62,8 +61,8 @@ pub(crate) fn replace(
     Ok(function)
 }
 
-/// How many parts `split` makes at most, as its second argument says; `None` when that is no
-/// plain number, which the engine asks at the right moment.
+/// Returns the maximum number of parts for `split`, from its second argument. Returns `None` if the
+/// argument is not a plain number; the engine then converts it at the right moment.
 pub(crate) fn limit(args: &[JsValue], context: &mut Context) -> JsResult<Option<usize>> {
     let limit = args.get_or_undefined(1);
     Ok(match limit.as_number() {
@@ -86,13 +85,13 @@ mod tests {
         static REPLACED: RefCell<BTreeSet<String>> = RefCell::default();
     }
 
-    /// Notes what is replaced, by the class that has it.
+    /// Records a replacement by the class of the function.
     pub(super) fn note(
         holder: &JsObject,
         key: &PropertyKey,
         context: &mut Context,
     ) -> JsResult<()> {
-        // What functions inherit from is a function without a name.
+        // The prototype of functions is itself a function without a name.
         let functions = context.intrinsics().constructors().function().prototype();
         let tag = holder.get(JsSymbol::to_string_tag(), context)?;
         let name = js_string!("name");
@@ -121,10 +120,10 @@ mod tests {
         Ok(())
     }
 
-    /// Each function that is replaced is in the name of a use whose growth is counted.
+    /// Tests that every replaced function occurs in the name of a use whose growth is measured.
     #[test]
     fn how_each_of_them_grows_is_counted() {
-        const USES: &str = include_str!("../../factory/tests/growth/uses.rs");
+        const USES: &str = include_str!("../../image-builder/tests/growth/uses.rs");
         drop(Guest::new().unwrap());
         let replaced = REPLACED.with_borrow(|all| all.clone());
         assert!(replaced.len() > 40, "{replaced:?}");

@@ -1,23 +1,23 @@
-//! A call: from a stub's argument to bytes for the host, and from the host's
-//! outcome back to a settled promise.
+//! Calls: converts a stub's arguments to bytes for the host, and settles the promise with the
+//! host's outcome.
 
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsArgs, JsError, JsObject, JsResult, JsValue, js_string};
-use guest_common::args::{self, Given, Way};
+use guest_common::args::{self, ArgsShape, StubArgs};
 use guest_common::json::{Bounds, Purpose, Refusal};
 use guest_common::place::innermost;
 use guest_common::{calls, stubs};
 use sandbox_protocol::{CallOutcome, OpenCall, Outcome};
 
 use crate::from_json;
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::place;
-use crate::run::{Run, Waiting};
+use crate::run::{PendingCall, Run};
 use crate::to_json;
 use crate::tool_error;
 
-/// What a stub does. Bad arguments reject the promise that is returned, as
-/// those of any asynchronous function would.
+/// Makes a call for a stub. Invalid arguments reject the returned promise, as in any async
+/// function.
 pub(crate) fn make(
     server: u16,
     tool: u16,
@@ -42,7 +42,9 @@ pub(crate) fn make(
         line,
         column,
     });
-    calls.waiting.insert(ticket, Waiting { resolvers, places });
+    calls
+        .waiting
+        .insert(ticket, PendingCall { resolvers, places });
     Ok(promise.into())
 }
 
@@ -64,7 +66,7 @@ fn encode_args(
         stubs::tool(&stubs, (server, tool)).map(|stub| stub.order.clone())
     };
     let order = order.unwrap_or_default();
-    let given = Given {
+    let given = StubArgs {
         count: args.len(),
         first_is_object: first.is_object(),
         first_is_undefined: first.is_undefined(),
@@ -73,9 +75,9 @@ fn encode_args(
         to_json::encode(value, name, Purpose::Arguments, bounds, context)
     };
     match given.way(&order)? {
-        Way::Nothing => Ok(b"{}".to_vec()),
-        Way::InOrder => args::in_order(args, &order, bounds, encode),
-        Way::AsObject => args::object(encode(first, "arguments", bounds)?),
+        ArgsShape::Nothing => Ok(b"{}".to_vec()),
+        ArgsShape::InOrder => args::in_order(args, &order, bounds, encode),
+        ArgsShape::AsObject => args::object(encode(first, "arguments", bounds)?),
     }
 }
 
@@ -89,8 +91,8 @@ fn rejected(
     let reason: JsValue = match refusal {
         Refusal::Thrown(error) => error.into_opaque(context)?,
         Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence) => {
-            // Made by its constructor, so that it knows where it was made.
-            let constructor = Kept::of(context)?.type_error.clone();
+            // Created by its constructor, so that the error records where it was created.
+            let constructor = Intrinsics::of(context)?.type_error.clone();
             constructor
                 .construct(&[js_string!(sentence).into()], None, context)?
                 .into()
@@ -119,8 +121,8 @@ fn rejected(
     Ok(promise.into())
 }
 
-/// Settles the promise of one call. A ticket that is not open is ignored: the
-/// host's word cannot reach what the script does not wait for.
+/// Settles the promise of one call. A ticket that is not open is ignored: the host can only settle
+/// promises that the script waits for.
 pub(crate) fn settle(outcome: CallOutcome, run: &Run, context: &mut Context) -> JsResult<()> {
     let Some(waiting) = run.calls.borrow_mut().waiting.remove(&outcome.ticket) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The guest's clock stands still: it shows what the host said last.
+//! The guest's clock. It does not advance on its own: it shows the time that the host sent last.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use boa_engine::context::time::{Clock, JsInstant};
 #[derive(Debug, Default)]
 pub(crate) struct GivenClock {
     now_ms: Cell<u64>,
-    /// What `performance.now()` counts from.
+    /// Start of `performance.now()`.
     origin_ms: Cell<u64>,
 }
 
@@ -17,7 +17,7 @@ impl GivenClock {
         self.origin_ms.set(now_ms);
     }
 
-    /// Time never goes back, whatever the host says.
+    /// Advances the clock. Time never goes back, whatever the host sends.
     pub(crate) fn advance_to(&self, now_ms: u64) {
         self.now_ms.set(self.now_ms.get().max(now_ms));
     }

@@ -1,10 +1,9 @@
-//! Maps and sets: deleting from them, going through them, and what they hold. The engine's own
-//! `delete` moves everything behind what is deleted, unless somebody goes through the map just
-//! then or did not go to its end; and whoever begins to goes over all that was deleted so.
+//! Maps and sets: deletion, iteration, and access to the members. The engine's own `delete` moves
+//! all members after the deleted one, unless an iteration is in progress or was not finished; then
+//! it leaves an empty place, and each new iteration visits all such places.
 //!
-//! Here what is deleted leaves an empty place at first ([`place`]). When there are more of
-//! those than of others the map is made anew, and everybody who goes through it goes on where
-//! they were ([`walk`]).
+//! Here a deleted member first leaves an empty place ([`place`]). Once there are more empty places
+//! than members, the map is rebuilt, and each iteration continues at its position ([`walk`]).
 
 mod place;
 mod walk;
@@ -68,14 +67,14 @@ fn clear<M: Members>(
     Ok(cleared)
 }
 
-/// The entries of a map; `None` for any other object.
+/// Returns the entries of a map; `None` for any other object.
 pub(crate) fn entries(object: &JsObject) -> Option<Vec<(JsValue, JsValue)>> {
     let map = object.downcast_ref::<OrderedMap<JsValue>>()?;
     let both = |(key, value): (&JsValue, &JsValue)| (key.clone(), value.clone());
     Some(map.iter().map(both).collect())
 }
 
-/// The items of a set; `None` for any other object.
+/// Returns the items of a set; `None` for any other object.
 pub(crate) fn items(object: &JsObject) -> Option<Vec<JsValue>> {
     let set = object.downcast_ref::<OrderedSet>()?;
     Some(set.iter().cloned().collect())
@@ -110,14 +109,14 @@ mod tests {
         assert_eq!(entries(&set), None);
     }
 
-    fn said(script: &str) -> String {
+    fn run_script(script: &str) -> String {
         let mut guest = Guest::new().unwrap();
         let value = guest.context().eval(Source::from_bytes(script)).unwrap();
         value.as_string().unwrap().to_std_string_escaped()
     }
 
-    /// In the engine each of these takes time with the square of what it holds, and these hold
-    /// more than anybody waits for.
+    /// In the engine, each of these takes time quadratic in the size, which would be far too long
+    /// here.
     #[test]
     fn what_comes_first_is_deleted_as_quickly_as_any_other() {
         let script = "
@@ -129,15 +128,18 @@ mod tests {
             while (s.size > 0) { const [first] = s; s.delete(first); sum += first }
             String([m.size, [...m.keys()], sum])";
         let rest: Vec<String> = (99_990..100_000).map(|key| key.to_string()).collect();
-        assert_eq!(said(script), format!("10,{},4999950000", rest.join(",")));
+        assert_eq!(
+            run_script(script),
+            format!("10,{},4999950000", rest.join(","))
+        );
     }
 
-    /// The engine forgets that they had begun.
+    /// In the engine, these iterations would not see the later members.
     #[test]
     fn what_comes_after_everything_was_deleted_is_seen_by_who_had_begun() {
         let script = "
             const s = new Set([1, 2, 3]), goes = s.values(); goes.next(); goes.next();
             s.clear(); s.add(4); s.add(5); String([...goes])";
-        assert_eq!(said(script), "4,5");
+        assert_eq!(run_script(script), "4,5");
     }
 }

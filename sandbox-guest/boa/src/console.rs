@@ -1,4 +1,4 @@
-//! The native half of `console`. What is kept of it stands in `guest_common`.
+//! The native part of `console`. `guest_common` stores the printed lines.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,14 +11,14 @@ use crate::run::Run;
 
 static FLOODED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the script has printed too much, asked while the guest panics: an asynchronous
-/// generator of the engine does so about an error that nobody can catch.
+/// Whether the script has printed too much. Called while the guest panics, because an async
+/// generator of the engine panics on an error that cannot be caught.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn has_flooded() -> bool {
     FLOODED.load(Ordering::Relaxed)
 }
 
-/// `print(level, ...values)`: what every method of `console` ends in.
+/// `print(level, ...values)`: every method of `console` calls it.
 pub(crate) fn print(_this: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let level = level(args.get_or_undefined(0).as_i32());
     let run = Run::of(context)?;
@@ -27,7 +27,7 @@ pub(crate) fn print(_this: &JsValue, args: &[JsValue], context: &mut Context) ->
     console.print(level, &text, &run.limits.get());
     FLOODED.store(console.flooded, Ordering::Relaxed);
     if console.flooded {
-        // Not an exception: no script can catch it.
+        // Not an exception, because a script could catch an exception.
         return Err(JsError::from(EngineError::from(PanicError::new(FLOOD))));
     }
     Ok(JsValue::undefined())

@@ -1,19 +1,29 @@
-//! What scripts come to that the engine itself has wrong, where its sources are not corrected
-//! (`../../engine/corrections`).
+//! Tests of scripts whose results are wrong without the corrections (`../../engine/corrections`).
 
+mod depth;
 mod fields;
 mod jumps;
 mod rests;
+mod spreads;
 
 use sandbox_protocol::{GuestLimits, Start, StepState};
 
 use crate::Guest;
 
-/// The engine's parser takes more stack than a test's thread has.
+/// Stack size in bytes: the engine's parser needs more than a test's thread has.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 #[track_caller]
 fn comes_to(script: &str, expected: &str) {
+    match run(script) {
+        StepState::Done { value } => {
+            assert_eq!(String::from_utf8_lossy(&value), expected, "{script}");
+        }
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+fn run(script: &str) -> StepState {
     let start = Start {
         script: script.to_owned(),
         script_name: "script.js".to_owned(),
@@ -32,10 +42,5 @@ fn comes_to(script: &str, expected: &str) {
     };
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
     let run = move || Guest::new().unwrap().start(start).state;
-    match thread.spawn(run).unwrap().join().unwrap() {
-        StepState::Done { value } => {
-            assert_eq!(String::from_utf8_lossy(&value), expected, "{script}");
-        }
-        other => panic!("{script}: {other:?}"),
-    }
+    thread.spawn(run).unwrap().join().unwrap()
 }

@@ -1,5 +1,5 @@
-//! An uncaught error as plain data. Nothing of the script runs for it: no
-//! getter, no `toString`, no proxy trap.
+//! Converts an uncaught error to plain data. No code of the script runs during the conversion: no
+//! getter, `toString` or proxy trap.
 
 use boa_engine::builtins::error::Error;
 use boa_engine::{Context, JsError, JsObject, JsValue};
@@ -14,13 +14,13 @@ use guest_common::text::cut;
 use sandbox_protocol::ScriptError;
 
 use crate::inspect;
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::place;
-use crate::quiet;
+use crate::pure_reads;
 use crate::run::Run;
 use crate::tool_error::Origin;
 
-/// What the engine calls the script itself.
+/// The engine's name for the script itself.
 const NAMELESS: [&str; 1] = ["<main>"];
 
 pub(crate) fn describe(error: &JsError, context: &mut Context) -> ScriptError {
@@ -44,8 +44,8 @@ pub(crate) fn of_value(value: &JsValue, context: &mut Context) -> ScriptError {
 }
 
 fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
-    let name = quiet::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
-    let mut message = quiet::text(object, "message", MESSAGE_MAX).unwrap_or_default();
+    let name = pure_reads::text(object, "name", NAME_MAX).unwrap_or_else(|| "Error".to_owned());
+    let mut message = pure_reads::text(object, "message", MESSAGE_MAX).unwrap_or_default();
     if name == "AggregateError" {
         message.push_str(&within(object, context));
     }
@@ -68,17 +68,17 @@ fn of_object(object: &JsObject, context: &mut Context) -> ScriptError {
     }
 }
 
-/// The errors of an `AggregateError`.
+/// Describes the errors of an `AggregateError`.
 fn within(object: &JsObject, context: &mut Context) -> String {
-    let errors = quiet::read(object, "errors").and_then(|errors| errors.as_object());
+    let errors = pure_reads::read(object, "errors").and_then(|errors| errors.as_object());
     let Some(errors) = errors.filter(JsObject::is_array) else {
         return String::new();
     };
-    let length = quiet::read(&errors, "length").and_then(|length| length.as_number());
+    let length = pure_reads::read(&errors, "length").and_then(|length| length.as_number());
     let length = length.unwrap_or(0.0) as usize;
     let shown: Vec<_> = (0..length.min(ERRORS_MAX))
-        .filter_map(|at| quiet::item(&errors, at))
-        .map(|error| shown(&error, context))
+        .filter_map(|at| pure_reads::item(&errors, at))
+        .map(|error| display_value(&error, context))
         .collect();
     errors_within(&shown, length.saturating_sub(ERRORS_MAX))
 }
@@ -86,10 +86,10 @@ fn within(object: &JsObject, context: &mut Context) -> String {
 fn append_causes(object: &JsObject, message: &mut String, context: &mut Context) {
     let mut present = object.clone();
     for _ in 0..CAUSES_MAX {
-        let Some(cause) = quiet::read(&present, "cause") else {
+        let Some(cause) = pure_reads::read(&present, "cause") else {
             return;
         };
-        message.push_str(&format!(" (cause: {})", shown(&cause, context)));
+        message.push_str(&format!(" (cause: {})", display_value(&cause, context)));
         let Some(next) = cause.as_object() else {
             return;
         };
@@ -97,8 +97,8 @@ fn append_causes(object: &JsObject, message: &mut String, context: &mut Context)
     }
 }
 
-/// A value that another error has within it.
-fn shown(value: &JsValue, context: &mut Context) -> String {
+/// Describes a value that another error contains.
+fn display_value(value: &JsValue, context: &mut Context) -> String {
     match value.as_object() {
         Some(error) if error.is::<Error>() || error.is::<Origin>() => headline(&error),
         _ => cut(&inspect::one(value, context), CAUSE_VALUE_MAX),
@@ -107,12 +107,12 @@ fn shown(value: &JsValue, context: &mut Context) -> String {
 
 fn headline(object: &JsObject) -> String {
     common::headline(
-        quiet::text(object, "name", NAME_MAX),
-        quiet::text(object, "message", MESSAGE_MAX),
+        pure_reads::text(object, "name", NAME_MAX),
+        pure_reads::text(object, "message", MESSAGE_MAX),
     )
 }
 
-/// As the console shows an error.
+/// Formats an error as the console prints it.
 pub(crate) fn headline_and_stack(object: &JsObject, context: &mut Context) -> String {
     with_frames(headline(object), &frames_text(object, context))
 }
@@ -122,12 +122,12 @@ pub(crate) fn frames_text(object: &JsObject, context: &mut Context) -> String {
     stack_text(&places(object, context), &script_name.unwrap_or_default())
 }
 
-/// Where an error was made, innermost frame first.
+/// Returns where an error was created, innermost frame first.
 fn places(object: &JsObject, context: &mut Context) -> Vec<Place> {
     if let Some(origin) = object.downcast_ref::<Origin>() {
         return origin.places.clone();
     }
-    let (Ok(kept), Ok(run)) = (Kept::of(context), Run::of(context)) else {
+    let (Ok(kept), Ok(run)) = (Intrinsics::of(context), Run::of(context)) else {
         return Vec::new();
     };
     let stack = kept.error_stack.call(&object.clone().into(), &[], context);

@@ -1,15 +1,14 @@
-//! The forms a script may have, and how each becomes one promise.
+//! The forms of a script, and how each becomes one promise.
 //!
-//! - A body with top-level `await` and `return`: it becomes the body of an
-//!   asynchronous function.
+//! - A body with top-level `await` and `return`: it becomes the body of an async function.
 //! - One function, written as an expression or a declaration: it is called with
 //!   `input`.
 //! - One other expression, such as `(async () => { … })()`: its value is the
 //!   script's value.
 //! - A module with `export default`: the value, or the function called with `input`.
 //!
-//! The wrapper stands on a line of its own before the script, so that columns
-//! are the script's own and lines are one too many; [`crate::place`] takes it off.
+//! The wrapper is on a line before the script. So columns are the script's own, and line numbers
+//! are one too high; [`crate::place`] corrects them.
 
 use std::path::Path;
 
@@ -25,12 +24,11 @@ use boa_parser::{Error as ParseError, Parser, Source as ParserSource};
 use guest_common::forms::{self, EXPRESSION, FUNCTION, Fault, readable};
 use sandbox_protocol::ScriptError;
 
-use crate::changed;
 use crate::jobs;
 use crate::run::Run;
 
-/// The block inside makes a name that is declared twice the error that it is
-/// everywhere else; the engine overlooks it directly in a function's body.
+/// The inner block makes a repeated declaration an error, as everywhere else; the engine accepts a
+/// repeated declaration directly in a function's body.
 const BODY: (&str, &str) = ("(async function () {{\n", "\n}})");
 
 /// Why a script cannot be started.
@@ -45,7 +43,7 @@ impl From<JsError> for Unstartable {
     }
 }
 
-/// Starts the script and answers the promise of its value.
+/// Starts the script and returns the promise of its value.
 pub(crate) fn start(
     script: &str,
     run: &Run,
@@ -60,11 +58,6 @@ pub(crate) fn start(
         None => BODY,
     };
     run.lines_before.set(1);
-    if !run.as_written.get()
-        && let Some(promise) = start_changed(script, wrapper, run, context)?
-    {
-        return Ok(promise);
-    }
     match parse(wrapper, script, run, context) {
         Ok(script) => {
             let function = callable(&script.evaluate(context)?)?;
@@ -82,41 +75,9 @@ pub(crate) fn start(
 fn callable(value: &JsValue) -> JsResult<JsObject> {
     value.as_callable().ok_or_else(|| {
         JsNativeError::error()
-            .with_message("the script did not become a function")
+            .with_message("the script is not a function")
             .into()
     })
-}
-
-/// Starts a script in its changed form; `None` when there is none, or when it is no script,
-/// which its own text tells better.
-fn start_changed(
-    script: &str,
-    (before, after): (&str, &str),
-    run: &Run,
-    context: &mut Context,
-) -> JsResult<Option<JsPromise>> {
-    let Some(changed) = changed::changed(script) else {
-        return Ok(None);
-    };
-    let before = format!("(({}) => {before}", changed.names().join(", "));
-    let after = format!("{after})");
-    let Ok(parsed) = parse((&before, &after), &changed.text, run, context) else {
-        return Ok(None);
-    };
-    let depth_max = run.limits.get().recursion_max as usize;
-    let bounds = context.runtime_limits_mut();
-    // A call of ours counts on top of the script's own. What asks comes first, also where all
-    // calls go through what is built in, which count twice and more.
-    bounds.set_recursion_limit(match changed.asks_for_depth {
-        true => (depth_max + 1) * 4,
-        false => depth_max + 1,
-    });
-    *run.shifts.borrow_mut() = changed.shifts;
-    let given = changed::functions(context).map(JsValue::from);
-    let outer = callable(&parsed.evaluate(context)?)?;
-    let function = callable(&outer.call(&JsValue::undefined(), &given, context)?)?;
-    let promise = function.call(&JsValue::undefined(), &[], context)?;
-    Ok(Some(JsPromise::resolve(promise, context)?))
 }
 
 fn parse(
@@ -136,7 +97,7 @@ enum Single {
     Expression,
 }
 
-/// Whether the script is one expression and nothing else.
+/// Returns the kind of a script that is one expression and nothing else.
 fn single_expression(script: &str) -> Option<Single> {
     if !forms::may_be_expression(script) {
         return None;
@@ -161,7 +122,8 @@ fn single_expression(script: &str) -> Option<Single> {
     }
 }
 
-/// `function () {}` alone is no statement, and what was meant is clear.
+/// Recognises a script that is only `function () {}`, which is not a valid statement but has a
+/// clear meaning.
 fn nameless_function(script: &str) -> Option<Single> {
     let start = forms::after_comments(script);
     if !start.starts_with("function") && !start.starts_with("async") {
@@ -191,7 +153,7 @@ fn of_expression(expression: &Expression) -> Option<Single> {
         | Expression::ArrowFunction(_)
         | Expression::AsyncArrowFunction(_)
         | Expression::AsyncFunctionExpression(_) => Some(Single::Function),
-        // `a, b` needs brackets to stand where the wrapper puts it, and a directive is no value.
+        // Inside the wrapper, `a, b` needs parentheses, and a directive is not a value.
         Expression::Binary(binary)
             if binary.op() == boa_ast::expression::operator::binary::BinaryOp::Comma =>
         {
@@ -221,7 +183,7 @@ fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsProm
     };
     let evaluated = module.load_link_evaluate(context);
     jobs::drain(run, context)?;
-    // Linking fails at once, as does the first throw; anything else goes on as it may.
+    // A failed link rejects at once, and so does an early throw. Any other evaluation continues.
     if let PromiseState::Rejected(reason) = evaluated.state() {
         return Ok(JsPromise::reject(JsError::from_opaque(reason), context)?);
     }
@@ -229,8 +191,9 @@ fn start_module(script: &str, run: &Run, context: &mut Context) -> Result<JsProm
     Ok(default)
 }
 
-/// The engine's parser takes `async` after `export default` for a function
-/// declaration only. An arrow is bound to a name first, of a length that moves no column.
+/// Assigns an async arrow function to a name, because the engine's parser accepts `async` after
+/// `export default` only for a function declaration. The added text has a length that moves no
+/// column.
 pub(crate) fn bind_async_default(script: &str) -> Option<String> {
     const EXPORT: &str = "export default ";
     const BINDING: &str = "const main__ = ";
@@ -246,7 +209,7 @@ pub(crate) fn bind_async_default(script: &str) -> Option<String> {
     Some(format!("{before}{BINDING}{value}\nexport default main__;"))
 }
 
-/// The engine's words, with a position in the script.
+/// Converts the engine's error to one with a position in the script.
 fn explain(script: &str, error: &JsError, run: &Run, context: &mut Context) -> Unstartable {
     let mut interner = Interner::default();
     match parse_body(script, &mut interner) {
@@ -276,7 +239,7 @@ fn declared_twice(body: &boa_ast::function::FunctionBody, interner: &Interner) -
     Some(interner.resolve_expect(twice).to_string())
 }
 
-/// Where the text declares `name` for the second time.
+/// Returns the position of the second declaration of `name`.
 fn second_declaration(script: &str, name: &str) -> Option<(u32, u32)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let (at, _) = script
@@ -309,7 +272,7 @@ fn engine_message(error: &JsError, context: &mut Context) -> String {
         .unwrap_or_else(|_| "the script cannot be parsed".to_owned())
 }
 
-/// A parser's error, as it is said.
+/// Converts a parser's error.
 fn parse_error(error: &ParseError, script: &str) -> Fault {
     let at = |message: String, position: Position| Fault {
         message,
@@ -355,7 +318,7 @@ fn parse_error(error: &ParseError, script: &str) -> Fault {
         ParseError::Lex {
             err: boa_parser::lexer::Error::Syntax(message, position),
         } => at(message.to_string(), *position),
-        ParseError::AbruptEnd => at_end("the script ends in the middle of something".to_owned()),
+        ParseError::AbruptEnd => at_end("the script ends too early".to_owned()),
         ParseError::Lex { err } => at_end(err.to_string()),
         ParseError::ScopeAnalysis { err } => somewhere((*err).to_owned()),
     }
@@ -365,7 +328,7 @@ fn syntax_error(fault: Fault, run: &Run) -> Unstartable {
     Unstartable::Syntax(forms::syntax_error(fault, &run.script_name.borrow()))
 }
 
-/// A fault whose place nobody knows.
+/// Returns a fault at an unknown position.
 fn somewhere(message: String) -> Fault {
     Fault {
         message,

@@ -1,7 +1,7 @@
-//! JSON text straight into values of the engine: no tree in between, keys made
-//! once, arrays dense.
+//! Parses JSON text directly into values of the engine: without an intermediate tree, with keys
+//! created once and dense arrays.
 
-mod known;
+mod key_cache;
 mod scan;
 
 use boa_engine::builtins::object::OrdinaryObject;
@@ -9,21 +9,21 @@ use boa_engine::object::builtins::JsArray;
 use boa_engine::property::{PropertyDescriptor, PropertyKey};
 use boa_engine::{Context, JsObject, JsString, JsValue};
 
-use crate::room;
-use known::Known;
-use scan::Plain;
+use crate::gc_budget;
+use key_cache::KeyCache;
+use scan::PlainRun;
 pub(crate) use scan::plain;
 
-/// How much of a text tells how many objects are in it.
+/// Number of bytes that are read to estimate the number of objects in a text.
 const SAMPLE_BYTES: usize = 16 * 1024;
-/// What the engine counts for one object.
+/// Number of bytes that the engine counts for one object.
 const OBJECT_BYTES: usize = 112;
 
 /// Why a text is not JSON, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotJson {
     pub(crate) what: &'static str,
-    /// Byte offset.
+    /// Byte offset of the error.
     pub(crate) at: usize,
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn decode(
     depth_max: u32,
     context: &mut Context,
 ) -> Result<JsValue, NotJson> {
-    room::make(objects_bytes(text));
+    gc_budget::make(objects_bytes(text));
     let mut decoder = Decoder {
         text,
         at: 0,
         depth_left: depth_max,
-        known: Known::new(text),
+        known: KeyCache::new(text),
         object_prototype: context.intrinsics().constructors().object().prototype(),
     };
     decoder.spaces();
@@ -49,8 +49,9 @@ pub(crate) fn decode(
     Ok(value)
 }
 
-/// About what the objects of this text take on the engine's heap, without what
-/// they hold: told from the text's beginning, and never more than the text itself.
+/// Estimates the number of bytes that the objects of a text need on the engine's heap, without
+/// their content. The estimate is based on the beginning of the text and never exceeds the text's
+/// own size.
 fn objects_bytes(text: &[u8]) -> usize {
     let sample = text.get(..SAMPLE_BYTES.min(text.len())).unwrap_or(text);
     let opened = sample
@@ -66,11 +67,11 @@ struct Decoder<'a> {
     text: &'a [u8],
     at: usize,
     depth_left: u32,
-    known: Known<'a>,
+    known: KeyCache<'a>,
     object_prototype: JsObject,
 }
 
-type Decoded<T> = Result<T, NotJson>;
+type DecodeResult<T> = Result<T, NotJson>;
 
 impl<'a> Decoder<'a> {
     fn refuse(&self, what: &'static str) -> NotJson {
@@ -87,7 +88,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn value(&mut self, context: &mut Context) -> Decoded<JsValue> {
+    fn value(&mut self, context: &mut Context) -> DecodeResult<JsValue> {
         match self.peek() {
             b'"' => self.string().map(JsValue::from),
             b'{' => self.nested(context, Self::object),
@@ -104,8 +105,8 @@ impl<'a> Decoder<'a> {
     fn nested(
         &mut self,
         context: &mut Context,
-        inside: fn(&mut Self, &mut Context) -> Decoded<JsValue>,
-    ) -> Decoded<JsValue> {
+        inside: fn(&mut Self, &mut Context) -> DecodeResult<JsValue>,
+    ) -> DecodeResult<JsValue> {
         self.depth_left = self
             .depth_left
             .checked_sub(1)
@@ -116,7 +117,7 @@ impl<'a> Decoder<'a> {
         value
     }
 
-    fn word(&mut self, word: &[u8], value: JsValue) -> Decoded<JsValue> {
+    fn word(&mut self, word: &[u8], value: JsValue) -> DecodeResult<JsValue> {
         if self
             .text
             .get(self.at..)
@@ -129,7 +130,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn array(&mut self, context: &mut Context) -> Decoded<JsValue> {
+    fn array(&mut self, context: &mut Context) -> DecodeResult<JsValue> {
         let mut items = Vec::new();
         self.spaces();
         if self.peek() == b']' {
@@ -151,7 +152,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn object(&mut self, context: &mut Context) -> Decoded<JsValue> {
+    fn object(&mut self, context: &mut Context) -> DecodeResult<JsValue> {
         let object = JsObject::new(
             context.root_shape(),
             Some(self.object_prototype.clone()),
@@ -196,13 +197,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn key(&mut self) -> Decoded<PropertyKey> {
+    fn key(&mut self) -> DecodeResult<PropertyKey> {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         if let Some((key, length)) = self.known.following(rest) {
             self.at += length + 2;
             return Ok(key);
         }
-        let Plain { length, .. } = plain(rest);
+        let PlainRun { length, .. } = plain(rest);
         let raw = rest.get(..length).unwrap_or_default();
         if rest.get(length) != Some(&b'"') {
             return self.string().map(PropertyKey::from);
@@ -216,10 +217,10 @@ impl<'a> Decoder<'a> {
         Ok(key)
     }
 
-    fn string(&mut self) -> Decoded<JsString> {
+    fn string(&mut self) -> DecodeResult<JsString> {
         let start = self.at + 1;
         let rest = self.text.get(start..).unwrap_or_default();
-        let Plain { length, is_ascii } = plain(rest);
+        let PlainRun { length, is_ascii } = plain(rest);
         if rest.get(length) != Some(&b'"') {
             return self.escaped_string(start);
         }
@@ -234,8 +235,8 @@ impl<'a> Decoder<'a> {
         Ok(string)
     }
 
-    /// A string with escapes, built as UTF-16, since escapes may be lone surrogates.
-    fn escaped_string(&mut self, start: usize) -> Decoded<JsString> {
+    /// Builds a string with escapes as UTF-16, because escapes may be lone surrogates.
+    fn escaped_string(&mut self, start: usize) -> DecodeResult<JsString> {
         let mut units: Vec<u16> = Vec::new();
         self.at = start;
         loop {
@@ -261,7 +262,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn escape(&mut self) -> Decoded<u16> {
+    fn escape(&mut self) -> DecodeResult<u16> {
         let byte = self.peek();
         let unit = match byte {
             b'"' | b'\\' | b'/' => u16::from(byte),
@@ -286,7 +287,7 @@ impl<'a> Decoder<'a> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Decoded<JsValue> {
+    fn number(&mut self) -> DecodeResult<JsValue> {
         let start = self.at;
         let negative = self.peek() == b'-';
         if negative {
@@ -316,7 +317,7 @@ impl<'a> Decoder<'a> {
         Ok(JsValue::from(number))
     }
 
-    fn fraction_and_exponent(&mut self) -> Decoded<()> {
+    fn fraction_and_exponent(&mut self) -> DecodeResult<()> {
         if self.peek() == b'.' {
             self.at += 1;
             self.digits()?;
@@ -331,7 +332,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Decoded<()> {
+    fn digits(&mut self) -> DecodeResult<()> {
         if !self.peek().is_ascii_digit() {
             return Err(self.refuse("malformed number"));
         }

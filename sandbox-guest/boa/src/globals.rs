@@ -1,6 +1,6 @@
-//! What a script finds: standard ECMAScript without its doors, and the small
-//! surface that every guest offers. Everything here is made before the image is
-//! frozen; a run only adds its own stubs and input.
+//! The globals of a script: standard ECMAScript without access to the outside, and the few
+//! additions that every guest offers. All of them are created before the image is frozen; a run
+//! only adds its own stubs and input.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use boa_engine::{
 };
 use guest_common::{not_json, prelude};
 
-use crate::kept::{self, Kept};
+use crate::intrinsics::{self, Intrinsics};
 use crate::run::Run;
 use crate::{
-    changed, collections, console, counted, from_json, large, moving, numbers, parts, regex, sort,
-    stringify, strings, stubs, timers, web,
+    array_from, collections, console, from_json, numbers, regex, sort, splice, stringify, strings,
+    stubs, substring, timers, web,
 };
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
-/// Globals that do not exist here.
+/// Globals of the language that are removed.
 const ABSENT: [&str; 5] = [
     "SharedArrayBuffer",
     "Atomics",
@@ -36,8 +36,8 @@ const NATIVES: [(&str, Native, usize); 4] = [
     ("clearInterval", timers::clear, 1),
 ];
 
-/// Makes the globals of a fresh context and keeps what must not be lost.
-pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
+/// Creates the globals of a new context, and keeps the intrinsics that the guest needs.
+pub(crate) fn install(context: &mut Context) -> JsResult<Intrinsics> {
     for (name, native, length) in NATIVES {
         let function = NativeFunction::from_fn_ptr(native);
         context.register_global_builtin_callable(js_string!(name), length, function)?;
@@ -46,10 +46,9 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
     for name in ABSENT {
         global.delete_property_or_throw(js_string!(name), context)?;
     }
-    // What the prelude keeps of maps and sets for itself is ours as well.
+    // Before the prelude, so that its own maps and sets get the replaced functions too.
     collections::install(context)?;
-    changed::install(context)?;
-    let engine_stack = kept::engine_stack(context)?;
+    let engine_stack = intrinsics::engine_stack(context)?;
     let natives = natives(context);
     let mut tool_error_prototype = JsObject::with_null_proto();
     for (name, text) in prelude::FILES {
@@ -64,18 +63,17 @@ pub(crate) fn install(context: &mut Context) -> JsResult<Kept> {
         }
     }
     let traps = stubs::traps(context);
-    let kept = Kept::gather(engine_stack, traps, tool_error_prototype, context)?;
+    let kept = Intrinsics::gather(engine_stack, traps, tool_error_prototype, context)?;
     replace_json_parse(context)?;
     replace_math_random(context)?;
-    counted::install(context)?;
+    array_from::install(context)?;
     sort::install(context)?;
-    moving::install(context)?;
-    large::install(context)?;
+    splice::install(context)?;
     stringify::install(context)?;
 
     numbers::install(context)?;
     strings::install(context)?;
-    parts::install(context)?;
+    substring::install(context)?;
     web::install(context)?;
     regex::install(context)?;
     Ok(kept)
@@ -105,7 +103,7 @@ fn natives(context: &mut Context) -> JsObject {
 
 fn missing() -> JsError {
     JsNativeError::typ()
-        .with_message("the prelude did not answer as it should")
+        .with_message("the prelude returned an unexpected value")
         .into()
 }
 
@@ -118,7 +116,7 @@ fn inspect(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsV
     Ok(js_string!(text).into())
 }
 
-/// The frames of an error in the script's own positions.
+/// Returns the frames of an error, with positions in the script.
 fn stack(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let Some(error) = args.get_or_undefined(0).as_object() else {
         return Ok(JsValue::undefined());
@@ -152,7 +150,7 @@ fn replace_json_parse(context: &mut Context) -> JsResult<()> {
     Ok(())
 }
 
-/// Nesting that `JSON.parse` follows.
+/// Maximum depth of nesting that `JSON.parse` accepts.
 const PARSE_DEPTH_MAX: u32 = 512;
 
 fn parse(text: &JsString, context: &mut Context) -> JsResult<JsValue> {
@@ -163,7 +161,7 @@ fn parse(text: &JsString, context: &mut Context) -> JsResult<JsValue> {
     })
 }
 
-/// The error for a text that is not JSON.
+/// Returns the error for a text that is not JSON.
 fn not_json(text: &JsString) -> Option<JsNativeError> {
     let said = not_json::describe(utf8(text).as_bytes())?;
     Some(JsNativeError::syntax().with_message(said))
@@ -172,7 +170,7 @@ fn not_json(text: &JsString) -> Option<JsNativeError> {
 fn utf8(text: &JsString) -> String {
     match text.to_std_string() {
         Ok(text) => text,
-        // Half of a surrogate pair is legal in JSON's strings; as an escape it means the same.
+        // A lone surrogate is allowed in JSON strings; written as an escape, it means the same.
         Err(_) => text
             .to_std_string_with_surrogates()
             .map(|part| match part {
@@ -212,7 +210,7 @@ pub(crate) fn define_as(object: &JsObject, key: impl Into<PropertyKey>, value: J
     );
 }
 
-/// The global `input` of one run.
+/// Sets the global `input` of one run.
 pub(crate) fn set_input(value: JsValue, context: &mut Context) -> JsResult<()> {
     context.register_global_property(js_string!("input"), value, Attribute::all())
 }

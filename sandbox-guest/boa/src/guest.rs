@@ -1,23 +1,21 @@
-//! The guest as a state machine: started once, resumed until it ends, silent in
-//! between.
+//! The guest as a state machine: started once, resumed until it ends, inactive in between.
 
 use std::rc::Rc;
 
 use boa_engine::builtins::promise::PromiseState;
-use boa_engine::error::{EngineError, RuntimeLimitError};
 use boa_engine::object::builtins::JsPromise;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsValue};
 use boa_interner::Interner;
-use guest_common::chance::Chance;
 use guest_common::failure::unhandled;
 use guest_common::forms::input_not_json;
 use guest_common::json::{Bounds, Purpose, Refusal};
-use guest_common::landmark;
+use guest_common::panic_message;
+use guest_common::rng::Rng;
 use sandbox_protocol::{ConsoleLevel, Resume, Start, Step, StepState};
 
 use crate::call;
-use crate::changed;
 use crate::clock::GivenClock;
+use crate::depth;
 use crate::failure;
 use crate::forms::{self, Unstartable};
 use crate::from_json;
@@ -25,20 +23,21 @@ use crate::globals;
 use crate::hooks::{Hooks, NoModules};
 use crate::inspect;
 use crate::jobs::{self, Jobs};
-use crate::parts;
 use crate::run::Run;
 use crate::stubs;
+use crate::substring;
 use crate::timers::Turn;
 use crate::to_json;
 
-/// Values on the engine's own stack. The bound on nested calls comes first.
+/// Maximum number of values on the engine's own stack. A script reaches the limit on nested calls
+/// first.
 const STACK_VALUES_MAX: usize = 1 << 20;
 
 /// One script with its engine.
 pub struct Guest {
     context: Context,
     run: Rc<Run>,
-    /// The promise of the script's value, once it runs.
+    /// The promise of the script's value, once the script runs.
     value: Option<JsPromise>,
 }
 
@@ -49,11 +48,11 @@ impl std::fmt::Debug for Guest {
 }
 
 impl Guest {
-    /// An engine with everything that does not depend on the run. This is what an
-    /// image holds.
+    /// Creates an engine, with all state that does not depend on the run. An image contains this
+    /// state.
     ///
     /// # Errors
-    /// When the surface cannot be built, which is a defect of the guest.
+    /// Fails if the globals cannot be created, which is a defect of the guest.
     pub fn new() -> Result<Self, String> {
         let clock = Rc::new(GivenClock::default());
         let run = Rc::new(Run::new(Rc::clone(&clock)));
@@ -72,8 +71,8 @@ impl Guest {
         context.insert_data(Rc::clone(run));
         let kept = globals::install(&mut context)?;
         context.insert_data(Rc::new(kept));
-        // The names of the prelude are compiled. A script that shared their table would write to
-        // all of its pages, or fill it and have it made anew.
+        // The interner contains the prelude's names, which are already compiled. A script that
+        // shared this table would write to all of its pages, or fill it and force a new table.
         *context.interner_mut() = Interner::new();
         Ok(Self {
             context,
@@ -82,29 +81,24 @@ impl Guest {
         })
     }
 
-    /// The engine itself, for what looks at it from outside of any run.
+    /// Returns the engine itself, for inspection outside of a run.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn context(&mut self) -> &mut Context {
         &mut self.context
     }
 
-    /// Runs scripts as they are, also where a changed form of them is quicker.
-    #[cfg(test)]
-    pub(crate) fn takes_scripts_as_written(&mut self, as_written: bool) {
-        self.run.as_written.set(as_written);
-    }
-
-    /// Starts the script and runs it as far as it goes.
+    /// Starts the script and runs it until it ends or must wait.
     pub fn start(&mut self, start: Start) -> Step {
         let limits = start.limits;
         self.run.limits.set(limits);
         self.run.clock.start_at(start.now_ms);
-        *self.run.chance.borrow_mut() = Chance::new(start.seed);
+        *self.run.chance.borrow_mut() = Rng::new(start.seed);
         *self.run.script_name.borrow_mut() = start.script_name;
         *self.run.stubs.borrow_mut() = start.stubs;
         let bounds = self.context.runtime_limits_mut();
         bounds.set_recursion_limit(limits.recursion_max as usize);
         bounds.set_stack_size_limit(STACK_VALUES_MAX);
+        bounds.set_native_stack_end(depth::native_stack_end());
         let state = match self.launch(&start.script, &start.input) {
             Ok(()) => self.go_on(),
             Err(Unstartable::Syntax(error)) => StepState::Failed(error),
@@ -127,7 +121,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Settles what the host says, in its order, and runs on.
+    /// Settles the host's outcomes in their order, and continues the script.
     pub fn resume(&mut self, resume: Resume) -> Step {
         self.run.clock.advance_to(resume.now_ms);
         for outcome in resume.outcomes {
@@ -151,7 +145,7 @@ impl Guest {
             match self.value.as_ref().map(JsPromise::state) {
                 Some(PromiseState::Fulfilled(value)) => return self.done(&value),
                 Some(PromiseState::Rejected(reason)) => {
-                    if changed::depth::ended(&reason, &self.run) {
+                    if depth::ended(&reason, &self.run) {
                         return StepState::StackExhausted;
                     }
                     return StepState::Failed(failure::of_value(&reason, &mut self.context));
@@ -202,7 +196,7 @@ impl Guest {
         }
     }
 
-    /// Says which rejections nobody looked at, since they are most often a missing `await`.
+    /// Reports unhandled rejections. The usual reason is a missing `await`.
     fn report_unhandled(&mut self) -> JsResult<()> {
         let rejected = std::mem::take(&mut *self.run.unhandled.borrow_mut());
         let ours = self.value.clone().map(JsObject::from);
@@ -234,7 +228,7 @@ impl Guest {
         console.print(ConsoleLevel::Warn, text, &limits);
     }
 
-    /// The state after an error that reached the guest itself.
+    /// Returns the state after an error that no code of the script caught.
     fn ended_by(&mut self, error: &JsError) -> StepState {
         if self.run.console.borrow().flooded {
             return StepState::OutputFlood;
@@ -242,22 +236,22 @@ impl Guest {
         match error.as_engine() {
             None => {
                 let value = error.clone().into_opaque(&mut self.context);
-                if value.is_ok_and(|value| changed::depth::ended(&value, &self.run)) {
+                if value.is_ok_and(|value| depth::ended(&value, &self.run)) {
                     return StepState::StackExhausted;
                 }
                 StepState::Failed(failure::describe(error, &mut self.context))
             }
-            Some(engine) if is_about_the_stack(engine) => StepState::StackExhausted,
+            Some(engine) if depth::caused(engine) => StepState::StackExhausted,
             Some(other) => {
-                landmark::fault(&other.to_string());
+                panic_message::fault(&other.to_string());
                 std::process::abort()
             }
         }
     }
 
     fn step(&mut self, state: StepState) -> Step {
-        self.run.rooms.borrow_mut().clear_out();
-        parts::clear_out();
+        self.run.ropes.borrow_mut().clear_out();
+        substring::clear_out();
         let mut console = self.run.console.borrow_mut();
         Step {
             console_dropped_bytes: console.dropped_bytes(),
@@ -270,28 +264,6 @@ impl Guest {
             },
         }
     }
-}
-
-/// Whether nested calls went too far, also where the engine had not expected it.
-fn is_about_the_stack(error: &EngineError) -> bool {
-    let mut error: Option<&dyn std::error::Error> = Some(error);
-    while let Some(present) = error {
-        let limit = match present.downcast_ref::<EngineError>() {
-            Some(EngineError::RuntimeLimit(limit)) => Some(limit),
-            _ => present.downcast_ref::<RuntimeLimitError>(),
-        };
-        if let Some(RuntimeLimitError::Recursion | RuntimeLimitError::StackSize) = limit {
-            return true;
-        }
-        error = match present
-            .downcast_ref::<JsError>()
-            .and_then(JsError::as_engine)
-        {
-            Some(engine) => Some(engine),
-            None => present.source(),
-        };
-    }
-    false
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The guest's heap. Nearly all that a script makes is small and of few sizes, so
-//! small blocks come from lists, one for each size; what is larger is dlmalloc's.
+//! The guest's heap. Nearly all blocks of a script are small and have one of a few sizes, so small
+//! blocks come from lists, one for each size. Larger blocks come from dlmalloc.
 //!
-//! The rest is done for the host's sake. A run writes a few words here and there in
-//! what the image holds, mostly counts of references, and each costs a page: so
-//! what runs write is made side by side ([`guest_common::plan`]). What is free when the
-//! image is frozen is forgotten, so that what a run makes lies close together
-//! too. And memory grows by steps that a large page covers.
+//! The heap also reduces the host's work. A run writes a few words in many places of the image,
+//! mostly reference counts, and each such place costs a page. So blocks that runs write are placed
+//! side by side ([`guest_common::plan`]). Blocks that are free when the image is frozen are never
+//! used again, so that the blocks of a run are close together too. And memory grows in steps that
+//! fit large pages.
 
 #![expect(unsafe_code, reason = "an allocator has no safe form")]
 
@@ -14,25 +14,24 @@ pub(crate) use global::{has_grown, settle, swept};
 
 use std::ptr;
 
-/// Sizes are rounded up to a multiple of this, which is also what they are aligned to.
+/// Sizes are rounded up to a multiple of this number of bytes, which is also their alignment.
 const GRAIN_BYTES: usize = 8;
-/// The largest block that comes from a list.
+/// Size in bytes of the largest block that comes from a list.
 const SMALL_BYTES_MAX: usize = 512;
 const LISTS: usize = SMALL_BYTES_MAX / GRAIN_BYTES;
 
-/// What is cut into small blocks at a time.
+/// Number of bytes that are cut into small blocks at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// How many bytes the large blocks are that somebody has, now and when what nobody needed was
-/// last given back.
+/// Total size of the large blocks in use: now, and after the last collection.
 #[derive(Clone, Copy)]
-struct Held {
+struct HeldBytes {
     bytes: usize,
     bytes_before: usize,
 }
 
-impl Held {
-    /// Whether it is worth it to look again, which takes as long as what lives is large.
+impl HeldBytes {
+    /// Whether another collection is worthwhile, given that its cost grows with the live memory.
     fn have_grown(self) -> bool {
         let growth_min = GROWTH_BYTES_MIN.max(self.bytes_before / 2);
         self.bytes > self.bytes_before + growth_min
@@ -41,19 +40,19 @@ impl Held {
 
 const GROWTH_BYTES_MIN: usize = 24 * 1024 * 1024;
 
-/// Small blocks: those that were given back by their size, and the rest of the latest chunk.
-struct Small {
-    lists: [*mut Free; LISTS],
+/// Small blocks: the freed ones by size, and the rest of the latest chunk.
+struct SmallBlocks {
+    lists: [*mut FreeBlock; LISTS],
     rest: *mut u8,
     rest_bytes: usize,
 }
 
-/// A block that was given back holds the way to the next one.
-struct Free {
-    next: *mut Free,
+/// A freed block, which holds the pointer to the next one.
+struct FreeBlock {
+    next: *mut FreeBlock,
 }
 
-impl Small {
+impl SmallBlocks {
     const fn new() -> Self {
         Self {
             lists: [ptr::null_mut(); LISTS],
@@ -62,8 +61,8 @@ impl Small {
         }
     }
 
-    /// Whether blocks like this come from the lists. The lists of two sizes are the same when
-    /// their answers are.
+    /// Returns the list for blocks with this size and alignment. Blocks of two sizes share a list
+    /// if the results are equal.
     const fn list_of(size: usize, align: usize) -> Option<usize> {
         if size == 0 || size > SMALL_BYTES_MAX || align > GRAIN_BYTES {
             return None;
@@ -71,10 +70,10 @@ impl Small {
         Some((size - 1) / GRAIN_BYTES)
     }
 
-    /// A block of a list; null when there is none and `chunk` gives none to cut it from.
+    /// Returns a block of a list; null if the list is empty and `chunk` returns null.
     ///
     /// # Safety
-    /// What `chunk` gives is null or [`CHUNK_BYTES`] that nobody else uses, aligned to a grain.
+    /// `chunk` must return null or [`CHUNK_BYTES`] unused bytes, aligned to a grain.
     unsafe fn take(&mut self, list: usize, chunk: impl FnOnce() -> *mut u8) -> *mut u8 {
         let Some(head) = self.lists.get_mut(list) else {
             return ptr::null_mut();
@@ -90,7 +89,7 @@ impl Small {
             if chunk.is_null() {
                 return chunk;
             }
-            // SAFETY: nobody has the rest, and it is as long as its list says.
+            // SAFETY: the rest is unused, and as long as its list requires.
             unsafe { self.keep_rest() };
             (self.rest, self.rest_bytes) = (chunk, CHUNK_BYTES);
         }
@@ -102,21 +101,21 @@ impl Small {
     }
 
     /// # Safety
-    /// The block came from this list, and nobody uses it any more.
+    /// The block must come from this list and must no longer be used.
     unsafe fn give(&mut self, list: usize, block: *mut u8) {
         if let Some(head) = self.lists.get_mut(list) {
-            let free = block.cast::<Free>();
+            let free = block.cast::<FreeBlock>();
             // SAFETY: a block is aligned to a grain and holds at least a pointer.
-            unsafe { free.write(Free { next: *head }) };
+            unsafe { free.write(FreeBlock { next: *head }) };
             *head = free;
         }
     }
 
-    /// What is left of a chunk is a block too. It is never as large as the largest.
+    /// Turns the rest of a chunk into a block. The rest is always smaller than the largest block.
     unsafe fn keep_rest(&mut self) {
         if let Some(list) = (self.rest_bytes / GRAIN_BYTES).checked_sub(1) {
             let rest = self.rest;
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees this.
             unsafe { self.give(list, rest) };
         }
     }
@@ -129,21 +128,21 @@ mod global {
 
     use dlmalloc::Dlmalloc;
 
-    use super::{CHUNK_BYTES, GRAIN_BYTES, Held, Small};
+    use super::{CHUNK_BYTES, GRAIN_BYTES, HeldBytes, SmallBlocks};
     use guest_common::plan::{self, Together};
 
-    /// Memory grows by a multiple of this once a run has begun.
+    /// Once a run has begun, memory grows by a multiple of this number of bytes.
     const STEP_BYTES: usize = 2 * 1024 * 1024;
 
-    /// Memory that an image has in hand, so that short runs need no more. With it an image has
-    /// 8 MiB, which is the smallest limit that anybody would give.
+    /// Memory that an image reserves, so that short runs need no more. With this reserve, an image
+    /// has 8 MiB, which is the smallest sensible memory limit.
     const SPARE_BYTES: usize = 448 * 1024;
 
     #[global_allocator]
-    static HEAP: Heap = Heap(UnsafeCell::new(Parts {
-        small: Small::new(),
+    static HEAP: Heap = Heap(UnsafeCell::new(HeapParts {
+        small: SmallBlocks::new(),
         large: Dlmalloc::new(),
-        held: Held {
+        held: HeldBytes {
             bytes: 0,
             bytes_before: 0,
         },
@@ -151,13 +150,13 @@ mod global {
         together: Together::empty(),
     }));
 
-    struct Heap(UnsafeCell<Parts>);
+    struct Heap(UnsafeCell<HeapParts>);
 
-    struct Parts {
-        small: Small,
+    struct HeapParts {
+        small: SmallBlocks,
         large: Dlmalloc,
-        held: Held,
-        /// Whether everything is made that the image holds.
+        held: HeldBytes,
+        /// Whether the image's content is complete.
         is_settled: bool,
         together: Together,
     }
@@ -165,48 +164,48 @@ mod global {
     // SAFETY: a guest has one thread.
     unsafe impl Sync for Heap {}
 
-    /// To be called when everything is made that an image holds.
+    /// Must be called when the image's content is complete.
     pub(crate) fn settle() {
-        // SAFETY: no allocation goes on here.
+        // SAFETY: no allocation is in progress here.
         let heap = unsafe { &mut *HEAP.0.get() };
-        // SAFETY: nobody has seen the block.
+        // SAFETY: the block is new, so nothing else refers to it.
         unsafe {
             let spare = heap.large.malloc(SPARE_BYTES, GRAIN_BYTES);
             heap.large.free(spare, SPARE_BYTES, GRAIN_BYTES);
         }
-        heap.small = Small::new();
+        heap.small = SmallBlocks::new();
         heap.large.set_granularity(STEP_BYTES);
         heap.is_settled = true;
     }
 
-    /// Whether large blocks have become much more since `swept` was called last.
+    /// Whether large blocks have grown much since the last call of `swept`.
     #[inline]
     pub(crate) fn has_grown() -> bool {
-        // SAFETY: no allocation goes on here.
+        // SAFETY: no allocation is in progress here.
         unsafe { &*HEAP.0.get() }.held.have_grown()
     }
 
-    /// What nobody needs was given back just now.
+    /// Records that garbage was collected just now.
     pub(crate) fn swept() {
-        // SAFETY: no allocation goes on here.
+        // SAFETY: no allocation is in progress here.
         let held = unsafe { &mut (*HEAP.0.get()).held };
         held.bytes_before = held.bytes;
     }
 
-    impl Parts {
+    impl HeapParts {
         /// # Safety
-        /// As for `alloc`.
+        /// Same contract as `alloc`.
         #[inline]
         unsafe fn take(&mut self, size: usize, align: usize) -> *mut u8 {
             let large = &mut self.large;
-            match Small::list_of(size, align) {
-                // SAFETY: the chunk is new and dlmalloc's.
+            match SmallBlocks::list_of(size, align) {
+                // SAFETY: the chunk is new and comes from dlmalloc.
                 Some(list) => unsafe {
                     self.small
                         .take(list, || large.malloc(CHUNK_BYTES, GRAIN_BYTES))
                 },
                 None => {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller guarantees this.
                     let block = unsafe { large.malloc(size, align) };
                     self.held.bytes += if block.is_null() { 0 } else { size };
                     block
@@ -214,10 +213,10 @@ mod global {
             }
         }
 
-        /// A block that the image will hold, in the place that the plan has for it.
+        /// Returns a block for the image, at the address that the plan assigns.
         ///
         /// # Safety
-        /// As for `alloc`.
+        /// Same contract as `alloc`.
         #[cold]
         unsafe fn take_for_image(&mut self, size: usize, align: usize) -> *mut u8 {
             let number = plan::next();
@@ -227,7 +226,7 @@ mod global {
                 block = self.together.take(bytes, plan::writers(number));
             }
             if block.is_null() {
-                // SAFETY: the caller's.
+                // SAFETY: the caller guarantees this.
                 block = unsafe { self.take(size, align) };
             }
             plan::note(number, block, size);
@@ -235,12 +234,12 @@ mod global {
         }
     }
 
-    // SAFETY: both parts answer with blocks of the size and alignment that they are asked for, and
-    // which of them a block belongs to is told by its layout, or by where it lies.
+    // SAFETY: both parts return blocks with the requested size and alignment. The layout of a
+    // block, or its address, determines the part that it belongs to.
     unsafe impl GlobalAlloc for Heap {
         #[inline]
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: one thread, and no allocation happens within an allocation.
+            // SAFETY: there is one thread, and an allocation never starts another one.
             let parts = unsafe { &mut *self.0.get() };
             let (size, align) = (layout.size(), layout.align());
             if parts.is_settled {
@@ -255,11 +254,11 @@ mod global {
             // SAFETY: as in `alloc`; the block came from there with this layout.
             let parts = unsafe { &mut *self.0.get() };
             let (size, align) = (layout.size(), layout.align());
-            match Small::list_of(size, align) {
-                // Other blocks of the image do not come to lie there.
+            match SmallBlocks::list_of(size, align) {
+                // A planned address is not reused for other blocks of the image.
                 Some(_) if !parts.is_settled && parts.together.has(block) => {}
                 Some(list) => unsafe { parts.small.give(list, block) },
-                // There are few of them, and they are not dlmalloc's.
+                // There are few such blocks, and they do not come from dlmalloc.
                 None if parts.together.has(block) => {}
                 None => {
                     parts.held.bytes = parts.held.bytes.saturating_sub(size);
@@ -273,8 +272,11 @@ mod global {
             let (before, align) = (layout.size(), layout.align());
             // SAFETY: as in `alloc`.
             let parts = unsafe { &mut *self.0.get() };
-            match (Small::list_of(before, align), Small::list_of(size, align)) {
-                // Until then each counts as one that is made, wherever it lies.
+            match (
+                SmallBlocks::list_of(before, align),
+                SmallBlocks::list_of(size, align),
+            ) {
+                // Until the image is complete, each call counts as a new block in the plan.
                 (None, None) if parts.is_settled && !parts.together.has(block) => {
                     let block = unsafe { parts.large.realloc(block, before, align, size) };
                     if !block.is_null() {
@@ -290,12 +292,12 @@ mod global {
 
     impl Heap {
         /// # Safety
-        /// As for `realloc`.
+        /// Same contract as `realloc`.
         unsafe fn moved(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
             let Ok(wanted) = Layout::from_size_align(size, layout.align()) else {
                 return std::ptr::null_mut();
             };
-            // SAFETY: both blocks are at least as long as what is copied, and they are two.
+            // SAFETY: both blocks are at least as long as the copied bytes, and they are distinct.
             unsafe {
                 let new = self.alloc(wanted);
                 if !new.is_null() {
@@ -312,7 +314,7 @@ mod global {
 mod tests {
     use super::*;
 
-    /// Chunks that live as long as the test.
+    /// Returns a chunk that exists as long as the test.
     fn chunk() -> *mut u8 {
         let words = vec![0_u64; CHUNK_BYTES / size_of::<u64>()];
         words.leak().as_mut_ptr().cast()
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn blocks_lie_apart_and_come_again_when_they_were_given_back() {
-        let mut small = Small::new();
+        let mut small = SmallBlocks::new();
         let mut held: Vec<(usize, *mut u8)> = Vec::new();
         let mut chance = 7_usize;
         for _ in 0..20_000 {
@@ -329,12 +331,12 @@ mod tests {
                 .wrapping_add(1);
             if chance >> 62 == 0 && !held.is_empty() {
                 let (size, block) = held.swap_remove((chance >> 8) % held.len());
-                let list = Small::list_of(size, 8).unwrap();
+                let list = SmallBlocks::list_of(size, 8).unwrap();
                 unsafe { small.give(list, block) };
                 continue;
             }
             let size = (chance >> 16) % SMALL_BYTES_MAX + 1;
-            let list = Small::list_of(size, 8).unwrap();
+            let list = SmallBlocks::list_of(size, 8).unwrap();
             let block = unsafe { small.take(list, chunk) };
             assert!(block.addr().is_multiple_of(GRAIN_BYTES));
             held.push((size, block));
@@ -344,16 +346,16 @@ mod tests {
             assert!(pair[0].1.addr() + pair[0].0 <= pair[1].1.addr());
         }
         let again = held[0];
-        let list = Small::list_of(again.0, 8).unwrap();
+        let list = SmallBlocks::list_of(again.0, 8).unwrap();
         unsafe { small.give(list, again.1) };
         assert_eq!(unsafe { small.take(list, ptr::null_mut) }, again.1);
     }
 
     #[test]
     fn the_rest_of_a_chunk_is_not_lost() {
-        let mut small = Small::new();
-        let largest = Small::list_of(SMALL_BYTES_MAX, 8).unwrap();
-        let odd = Small::list_of(24, 8).unwrap();
+        let mut small = SmallBlocks::new();
+        let largest = SmallBlocks::list_of(SMALL_BYTES_MAX, 8).unwrap();
+        let odd = SmallBlocks::list_of(24, 8).unwrap();
         unsafe { small.take(odd, chunk) };
         let mut taken = 24;
         while taken + SMALL_BYTES_MAX <= CHUNK_BYTES {
@@ -361,13 +363,13 @@ mod tests {
             taken += SMALL_BYTES_MAX;
         }
         unsafe { small.take(largest, chunk) };
-        let rest = Small::list_of(CHUNK_BYTES - taken, 8).unwrap();
+        let rest = SmallBlocks::list_of(CHUNK_BYTES - taken, 8).unwrap();
         assert!(!small.lists[rest].is_null());
     }
 
     #[test]
     fn large_blocks_have_grown_when_they_are_half_as_much_again() {
-        let held = |bytes, bytes_before| Held {
+        let held = |bytes, bytes_before| HeldBytes {
             bytes,
             bytes_before,
         };
@@ -389,13 +391,17 @@ mod tests {
             (16, 16, None),
             (0, 1, None),
         ] {
-            assert_eq!(Small::list_of(size, align), expected, "{size} {align}");
+            assert_eq!(
+                SmallBlocks::list_of(size, align),
+                expected,
+                "{size} {align}"
+            );
         }
     }
 
     #[test]
     fn without_a_chunk_there_is_no_block() {
-        let mut small = Small::new();
+        let mut small = SmallBlocks::new();
         assert!(unsafe { small.take(3, ptr::null_mut) }.is_null());
     }
 }

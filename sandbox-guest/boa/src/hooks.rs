@@ -1,22 +1,22 @@
-//! What the engine asks its host: here, mostly, to refuse.
+//! The engine's requests to its host. Most of them are refused.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use boa_engine::builtins::promise::{OperationType, Promise};
 use boa_engine::context::HostHooks;
+use boa_engine::error::RuntimeLimitError;
 use boa_engine::module::{ModuleLoader, ModuleRequest, Referrer};
 use boa_engine::realm::Realm;
-use boa_engine::{Context, JsNativeError, JsObject, JsResult, JsString, Module};
+use boa_engine::{Context, JsError, JsNativeError, JsObject, JsResult, JsString, Module};
 
-use crate::module_value;
-use crate::room;
 use crate::run::Run;
+use crate::{depth, gc_budget, module_value, rope};
 
-/// Bytes of one `ArrayBuffer`. The guest's memory is bounded by the host anyway.
+/// Maximum size of one `ArrayBuffer` in bytes. The host also limits the guest's memory.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
-/// Rejected promises that are remembered until somebody asks about them.
+/// Maximum number of unhandled rejections that are remembered.
 const UNHANDLED_MAX: usize = 1_000;
 
 pub(crate) struct Hooks(pub(crate) Rc<Run>);
@@ -61,13 +61,29 @@ impl HostHooks for Hooks {
         0
     }
 
+    fn too_many_calls(&self, _limit: RuntimeLimitError) -> JsError {
+        self.0.was_too_deep.set(true);
+        depth::error()
+    }
+
+    fn concat_strings(&self, left: &JsString, right: &JsString) -> JsString {
+        if left.len() < rope::LENGTH_MIN {
+            return JsString::concat(left.as_str(), right.as_str());
+        }
+        self.0.ropes.borrow_mut().append(left, right)
+    }
+
+    fn before_allocation(&self) {
+        gc_budget::sweep_when_full();
+    }
+
     fn max_buffer_size(&self, _context: &mut Context) -> u64 {
-        room::sweep_when_full();
+        gc_budget::sweep_when_full();
         BUFFER_BYTES_MAX
     }
 }
 
-/// Finds no module, whatever it is asked for.
+/// A module loader that refuses every module.
 pub(crate) struct NoModules;
 
 impl ModuleLoader for NoModules {

@@ -1,5 +1,4 @@
-//! Values as a person reads them in the console. No getter, `toString` or proxy
-//! trap of the script runs for it.
+//! Formats values for the console. No getter, `toString` or proxy trap of the script runs.
 
 use boa_engine::builtins::error::Error;
 use boa_engine::builtins::promise::PromiseState;
@@ -12,11 +11,11 @@ use guest_common::text::cut;
 
 use crate::collections;
 use crate::failure;
-use crate::quiet;
+use crate::pure_reads;
 use crate::regex;
 use crate::tool_error;
 
-/// One line of the console: the values side by side, or a format and its values.
+/// Formats one line of the console: the values side by side, or a format and its values.
 pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
     let mut line = String::new();
     let mut rest = values;
@@ -44,7 +43,7 @@ pub(crate) fn line(values: &[JsValue], context: &mut Context) -> String {
     line
 }
 
-/// Fills a format; says how many values it used.
+/// Applies a format; returns the number of used values.
 fn formatted(format: &str, values: &[JsValue], line: &mut String, context: &mut Context) -> usize {
     inspect::fill(format, values.len(), line, |letter, at| {
         let Some(value) = values.get(at) else {
@@ -58,7 +57,7 @@ fn formatted(format: &str, values: &[JsValue], line: &mut String, context: &mut 
     })
 }
 
-/// One value.
+/// Formats one value.
 pub(crate) fn one(value: &JsValue, context: &mut Context) -> String {
     let mut view = View { open: Vec::new() };
     let text = view.value(value, 0, context);
@@ -95,7 +94,7 @@ impl View {
             return "[Circular]".to_owned();
         }
         if object.is_callable() {
-            return match quiet::text(object, "name", 100).filter(|name| !name.is_empty()) {
+            return match pure_reads::text(object, "name", 100).filter(|name| !name.is_empty()) {
                 Some(name) => format!("[Function: {name}]"),
                 None => "[Function]".to_owned(),
             };
@@ -176,12 +175,13 @@ impl View {
     }
 
     fn array(&mut self, array: &JsObject, depth: usize, context: &mut Context) -> String {
-        // A typed array's members are no properties, and reading them runs no script either.
+        // The items of a typed array are not properties, and reading them runs no script either.
         let typed = !array.is_array();
         let length = match JsTypedArray::from_object(array.clone()) {
             Ok(array) => array.length(context).unwrap_or_default(),
             Err(_) => {
-                let length = quiet::read(array, "length").and_then(|length| length.as_number());
+                let length =
+                    pure_reads::read(array, "length").and_then(|length| length.as_number());
                 length.unwrap_or(0.0) as usize
             }
         };
@@ -251,8 +251,8 @@ impl View {
 }
 
 fn constructor_name(object: &JsObject) -> Option<String> {
-    let constructor = quiet::read(object, "constructor")?.as_object()?;
-    quiet::text(&constructor, "name", 60)
+    let constructor = pure_reads::read(object, "constructor")?.as_object()?;
+    pure_reads::text(&constructor, "name", 60)
 }
 
 fn shown_key(key: &PropertyKey) -> String {

@@ -1,5 +1,5 @@
-//! The queue of promise jobs. It runs one job at a time, and only when asked,
-//! so that the order of everything is the order of the host's words.
+//! The queue of promise jobs. It runs one job at a time, and only on request, so that the order of
+//! all jobs follows the order of the host's messages.
 
 use std::rc::Rc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -8,7 +8,7 @@ use std::{cell::RefCell, future::Future, pin::pin};
 use boa_engine::job::{Job, JobExecutor};
 use boa_engine::{Context, JsNativeError, JsResult};
 
-use crate::room;
+use crate::gc_budget;
 use crate::run::Run;
 
 pub(crate) struct Jobs(pub(crate) Rc<Run>);
@@ -23,14 +23,13 @@ impl JobExecutor for Jobs {
     }
 }
 
-/// Runs jobs until none is left. Whoever stops the guest from outside stops
-/// this loop as well.
+/// Runs jobs until the queue is empty. If the host stops the guest, this loop stops too.
 pub(crate) fn drain(run: &Run, context: &mut Context) -> JsResult<()> {
     loop {
         let Some(job) = run.jobs.borrow_mut().pop_front() else {
             return Ok(());
         };
-        room::sweep_when_full();
+        gc_budget::sweep_when_full();
         perform(job, context)?;
     }
 }
@@ -40,17 +39,17 @@ fn perform(job: Job, context: &mut Context) -> JsResult<()> {
         Job::PromiseJob(job) => job.call(context).map(drop),
         Job::GenericJob(job) => job.call(context).map(drop),
         Job::AsyncJob(job) => {
-            // Only the refusal of an import comes this way, and that is ready at once.
+            // Only the refusal of an import is such a job, and it completes at once.
             let context = RefCell::new(context);
             let future = pin!(job.call(&context));
             match future.poll(&mut TaskContext::from_waker(Waker::noop())) {
                 Poll::Ready(done) => done.map(drop),
                 Poll::Pending => Err(JsNativeError::error()
-                    .with_message("an engine job waits for something that never comes")
+                    .with_message("an engine job never ends")
                     .into()),
             }
         }
-        // Timers are our own, and what became unreachable is nobody's business.
+        // The guest has its own timers, and finalisation callbacks never run.
         _ => Ok(()),
     }
 }

@@ -1,47 +1,47 @@
-//! The JavaScript guest: Boa behind the sandbox protocol. It imports nothing;
-//! time, chance and every outcome come in as arguments.
+//! The JavaScript guest: Boa, which uses the sandbox protocol. It imports nothing; time, randomness
+//! and all outcomes are arguments.
 //!
-//! As Wasm it exports the few functions of [`border`]; natively, for debugging,
-//! [`Guest`] is used directly.
+//! As Wasm, it exports the few functions of [`abi`]. Natively, for debugging, [`Guest`] is used
+//! directly.
 
-#[cfg(test)]
-mod alike;
+mod array_from;
 mod builtin;
 mod call;
-mod changed;
 mod clock;
 mod collections;
 mod console;
 #[cfg(test)]
 mod corrected;
-mod counted;
+mod depth;
+#[cfg(test)]
+mod differential;
 mod failure;
 mod forms;
 mod from_json;
+mod gc_budget;
 mod globals;
-mod growing;
 mod guest;
 #[cfg(any(target_arch = "wasm32", test))]
 mod heap;
 mod hooks;
 mod inspect;
+mod intrinsics;
 mod jobs;
-mod kept;
-mod large;
 mod module_value;
-mod moving;
 mod numbers;
-mod parts;
 mod place;
-mod quiet;
+mod pure_reads;
 mod regex;
-mod room;
+mod rope;
 mod run;
 mod search;
 mod sort;
+mod splice;
+mod string_builder;
 mod stringify;
 mod strings;
 mod stubs;
+mod substring;
 mod template;
 mod timers;
 mod to_json;
@@ -49,6 +49,6 @@ mod tool_error;
 mod web;
 
 #[cfg(target_arch = "wasm32")]
-pub mod border;
+pub mod abi;
 
 pub use guest::Guest;

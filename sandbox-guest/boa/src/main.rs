@@ -1,5 +1,5 @@
-//! Runs one script natively, for debugging: prints every step, and answers each
-//! call with a text that says which call it was.
+//! Runs one script natively, for debugging: prints every step, and answers each call with a text
+//! that contains the call's name.
 
 use std::process::ExitCode;
 
@@ -89,7 +89,8 @@ fn run(start: Start) -> ExitCode {
     }
 }
 
-/// Answers calls and lets the clock jump until the script ends; true when it returned.
+/// Answers calls and advances the clock until the script ends. Returns whether the script returned
+/// a value.
 fn drive(mut guest: Guest, mut step: Step, mut now_ms: u64) -> bool {
     loop {
         for line in &step.console {

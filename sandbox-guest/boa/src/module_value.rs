@@ -1,5 +1,5 @@
-//! The value of a script that is a module: its default export, or what that
-//! returns when it is a function.
+//! The value of a script that is a module: its default export, or, if that is a function, the
+//! result of calling the function.
 
 use boa_engine::object::FunctionObjectBuilder;
 use boa_engine::object::builtins::JsPromise;
@@ -7,7 +7,7 @@ use boa_engine::{
     Context, JsError, JsNativeError, JsResult, JsValue, Module, NativeFunction, js_string,
 };
 
-/// A promise of the module's value, once it is evaluated.
+/// Returns a promise of the module's value, once the module is evaluated.
 pub(crate) fn then_default(
     evaluated: &JsPromise,
     module: &Module,
@@ -34,9 +34,9 @@ fn default_export(module: &Module, context: &mut Context) -> JsResult<JsValue> {
     function.call(&JsValue::undefined(), &[input], context)
 }
 
-/// What every import is answered with.
+/// Returns the error for every import.
 pub(crate) fn no_imports() -> JsError {
     JsNativeError::typ()
-        .with_message("a script cannot import anything; what it may use is already there")
+        .with_message("a script cannot import anything; servers and tools are globals")
         .into()
 }

@@ -1,5 +1,5 @@
-//! Numbers as texts. The engine divides whole numbers digit by digit as if they were
-//! fractions, loses the digits of the smallest in `toPrecision`, and takes ties to even.
+//! Converts numbers to text. The engine converts whole numbers digit by digit as if they were
+//! fractions, loses digits of the smallest numbers in `toPrecision`, and rounds ties to even.
 
 use boa_engine::object::JsObject;
 use boa_engine::string::JsStr;
@@ -73,8 +73,8 @@ fn to_exponential(
     }
 }
 
-/// `numberText(number, least, most)`: as people read it, with so many decimals at least and at
-/// most; undefined where the prelude has to write it.
+/// `numberText(number, least, most)`: formats a number for people, with at least `least` and at
+/// most `most` decimals. Returns undefined if the prelude must format the number.
 pub(crate) fn for_people(_: &JsValue, args: &[JsValue], _: &mut Context) -> JsResult<JsValue> {
     let number = args.get_or_undefined(0).as_number();
     Ok(match (number, count(args, 1), count(args, 2)) {
@@ -85,13 +85,13 @@ pub(crate) fn for_people(_: &JsValue, args: &[JsValue], _: &mut Context) -> JsRe
     })
 }
 
-/// How many digits are asked for, where a number says so.
+/// Returns the requested number of digits, if the argument is a number.
 fn count(args: &[JsValue], at: usize) -> Option<usize> {
     let count = args.get_or_undefined(at).as_number()?.trunc();
     (0.0..=100.0).contains(&count).then_some(count as usize)
 }
 
-/// A number that has digits.
+/// Returns a number that is finite.
 fn fraction(this: &JsValue) -> Option<f64> {
     let number = this.as_number()?;
     (number.is_finite() && number != 0.0).then_some(number)
@@ -115,15 +115,14 @@ fn scientific(digits: &str, power: i32) -> String {
     format!("{first}{dot}{rest}e{sign}{power}")
 }
 
-/// As many digits of a number, and the power of ten of the first. What lies in the middle goes
-/// up.
+/// Returns `count` digits of a number, and the power of ten of the first. Ties are rounded up.
 fn rounded(number: f64, count: usize) -> (String, i32) {
     let nearest = written(number, count);
     let (longer, power) = written(number, count + 1);
     if !longer.ends_with('5') {
         return nearest;
     }
-    // All digits that a number can have.
+    // The maximum number of digits of a double.
     let (all, _) = written(number, 800);
     match all.trim_end_matches('0') == longer {
         true => next(&longer, count, power),
@@ -131,15 +130,14 @@ fn rounded(number: f64, count: usize) -> (String, i32) {
     }
 }
 
-/// So many digits of a number, and the power of ten of the first; what lies in the middle goes
-/// to even.
+/// Returns `count` digits of a number, and the power of ten of the first. Ties are rounded to even.
 fn written(number: f64, count: usize) -> (String, i32) {
     let text = format!("{number:.*e}", count.saturating_sub(1));
     let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
     (digits.replace('.', ""), power.parse().unwrap_or(0))
 }
 
-/// The digits that the language writes for a number, and how many stand before the point.
+/// Returns the digits of a number in JavaScript, and how many of them are before the point.
 fn shortest(number: f64) -> (String, i64) {
     let text = JsString::from(number).to_std_string_lossy();
     let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
@@ -152,7 +150,7 @@ fn shortest(number: f64) -> (String, i64) {
     (digits.trim_end_matches('0').to_owned(), point)
 }
 
-/// The first digits, and one more in the last of them.
+/// Returns the first digits, with one added to the last of them.
 fn next(digits: &str, count: usize, power: i32) -> (String, i32) {
     let kept = digits.get(..count).unwrap_or(digits);
     let below = kept.trim_end_matches('9');
@@ -177,8 +175,8 @@ fn next(digits: &str, count: usize, power: i32) -> (String, i32) {
     (made, power + carried)
 }
 
-/// A number as the prelude writes it: rounded as the shortest decimal that names it, what lies
-/// in the middle away from zero, and with commas.
+/// Formats a number like the prelude: rounds the shortest decimal that names it, with ties away
+/// from zero, and groups digits with commas.
 fn grouped(number: f64, least: usize, most: usize) -> String {
     let (mut digits, mut point) = match number == 0.0 {
         true => (String::new(), 0),
@@ -226,7 +224,7 @@ fn grouped(number: f64, least: usize, most: usize) -> String {
     }
     text
 }
-/// A number that is one of those between which none is missing.
+/// Returns the integer, if it is in the range in which doubles represent every integer.
 fn whole(number: f64) -> Option<i64> {
     const MAX: f64 = ((1_u64 << 53) - 1) as f64;
     let is_whole = number.abs() <= MAX && number.trunc() == number;

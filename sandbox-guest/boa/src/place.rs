@@ -1,4 +1,4 @@
-//! Where in the script something happened.
+//! Positions in the script.
 
 use boa_engine::Context;
 use boa_engine::vm::SourcePath;
@@ -6,7 +6,7 @@ use guest_common::place::{FRAMES_MAX, Place, line_in_script};
 
 use crate::run::Run;
 
-/// The frames of the script that are active now, innermost first.
+/// Returns the active frames of the script, innermost first.
 pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
     context
         .stack_trace()
@@ -27,14 +27,9 @@ pub(crate) fn here(context: &Context, run: &Run) -> Vec<Place> {
         .collect()
 }
 
-/// Takes off a place what was put around the script and into it; `None` when it lies in the
-/// wrapper itself, or in what was put in.
+/// Converts a place to the script's own position, without the wrapper. Returns `None` if the place
+/// is in the wrapper.
 pub(crate) fn in_script(run: &Run, place: Place) -> Option<Place> {
     let line = line_in_script(place.line, run.lines_before.get(), run.script_lines.get())?;
-    let shifts = run.shifts.borrow();
-    Some(Place {
-        line,
-        column: shifts.column(line, place.column)?,
-        ..place
-    })
+    Some(Place { line, ..place })
 }

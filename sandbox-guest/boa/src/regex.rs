@@ -1,7 +1,6 @@
-//! Regular expressions. Whether something is found is told by the same matcher
-//! as the engine's; what is done here is all around it: the subject is prepared
-//! once, the program is not copied, and nothing is made that nobody asked for.
-//! An expression whose behaviour a script has changed goes to the engine.
+//! Regular expressions. The matcher is the engine's; this module reduces the work around it: the
+//! subject is prepared once, the program is not copied, and no unused results are created. If a
+//! script has changed the behaviour of an expression, the engine handles the expression.
 
 mod program;
 mod subject;
@@ -16,16 +15,16 @@ use boa_engine::{
 use regress::{Match, Range};
 
 use crate::builtin;
-use crate::parts::part;
+use crate::substring::part;
 use program::{Program, Programs};
-use subject::{Last, Subject};
+use subject::{LastSubject, Subject};
 
-/// What all expressions of a run share.
+/// State that all expressions of a run share.
 struct Regexes {
     programs: Programs,
-    last: Last,
+    last: LastSubject,
     prototype: JsObject,
-    /// The functions that are found through a prototype nobody has changed.
+    /// The functions that an unchanged prototype has.
     exec: JsObject,
     flags: JsObject,
     constructor: JsObject,
@@ -50,7 +49,7 @@ pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let constructor = context.intrinsics().constructors().regexp().constructor();
     let regexes = Regexes {
         programs,
-        last: Last::default(),
+        last: LastSubject::default(),
         exec,
         flags: program::getter(&prototype, "flags")?,
         species: program::getter(&constructor, boa_engine::JsSymbol::species())?,
@@ -61,20 +60,20 @@ pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     Ok(())
 }
 
-/// `/source/flags`. Nothing that a script has put over what an expression has is asked.
+/// Returns `/source/flags` of an expression, ignoring properties that a script has overridden.
 pub(crate) fn text(regex: &JsRegExp, context: &mut Context) -> JsResult<String> {
     let regexes = Regexes::of(context)?;
     regexes.programs.text(&regex.clone().into(), context)
 }
 
-/// An expression and a text, both as usual.
-struct Matching {
+/// An expression and a text, neither of them modified by the script.
+struct MatchCall {
     object: JsObject,
     program: Rc<Program>,
     subject: Subject,
 }
 
-impl Matching {
+impl MatchCall {
     fn of(
         this: &JsValue,
         args: &[JsValue],
@@ -88,7 +87,7 @@ impl Matching {
         let Some(program) = regexes.programs.of(&object, context)? else {
             return Ok(None);
         };
-        // A property of its own that cannot be anything but data.
+        // An own property that is always data.
         if !object.get(js_string!("lastIndex"), context)?.is_number() {
             return Ok(None);
         }
@@ -100,13 +99,13 @@ impl Matching {
         }))
     }
 
-    /// One step of matching, as `exec` does it.
+    /// Does one match, like `exec`.
     fn step(&self, context: &mut Context) -> JsResult<Option<Match>> {
         let goes_on = self.program.global || self.program.sticky;
         let mut from = 0;
         if goes_on {
             let last = self.object.get(js_string!("lastIndex"), context)?;
-            // Saturates; what is no number becomes 0.
+            // The conversion saturates; a non-number becomes 0.
             from = last.as_number().unwrap_or(0.0) as usize;
         }
         let found = self.at_or_behind(from);
@@ -134,7 +133,7 @@ impl Matching {
         range.map_or_else(JsValue::undefined, |range| self.text(range).into())
     }
 
-    /// The groups of a match by their names, when it has any.
+    /// Returns the named groups of a match, if it has any.
     fn named_groups(&self, found: &Match, context: &mut Context) -> JsResult<JsValue> {
         let mut named = found.named_groups().peekable();
         if named.peek().is_none() {
@@ -167,15 +166,15 @@ impl Matching {
     }
 }
 
-/// An expression and a text that are as usual, and of which `fits` says so too.
+/// Returns an unmodified expression and a text, if `fits` accepts them too.
 fn usual(
     this: &JsValue,
     args: &[JsValue],
     context: &mut Context,
-    fits: impl Fn(&Regexes, &Matching) -> bool,
-) -> JsResult<Option<Matching>> {
+    fits: impl Fn(&Regexes, &MatchCall) -> bool,
+) -> JsResult<Option<MatchCall>> {
     let regexes = Regexes::of(context)?;
-    let matching = Matching::of(this, args, &regexes, context)?;
+    let matching = MatchCall::of(this, args, &regexes, context)?;
     Ok(matching.filter(|matching| fits(&regexes, matching)))
 }
 
@@ -185,7 +184,7 @@ fn exec(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let has_no_more = |_: &Regexes, matching: &Matching| !matching.program.has_indices;
+    let has_no_more = |_: &Regexes, matching: &MatchCall| !matching.program.has_indices;
     let Some(matching) = usual(this, args, context, has_no_more)? else {
         return original.call(this, args, context);
     };
@@ -201,7 +200,7 @@ fn test(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let have_exec = |regexes: &Regexes, it: &Matching| regexes.have_exec(&it.object);
+    let have_exec = |regexes: &Regexes, it: &MatchCall| regexes.have_exec(&it.object);
     match usual(this, args, context, have_exec)? {
         Some(matching) => Ok(matching.step(context)?.is_some().into()),
         None => original.call(this, args, context),

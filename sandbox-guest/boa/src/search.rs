@@ -1,19 +1,18 @@
-//! Where a string occurs in another one: in time that grows with both, whatever
-//! they are.
+//! Finds one string in another, in time linear in both lengths, whatever their content.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use boa_engine::string::{JsStr, JsStrVariant};
 
-/// Up to this length, looking at every place is quick enough.
+/// Maximum length of a sought string for which checking every position is fast enough.
 const SHORT: usize = 8;
 
-/// One string to be found in another, again and again.
+/// A sought string and a text, for repeated searches.
 pub(crate) enum Search<'a> {
-    Latin1(Sought<'a, u8>),
-    Wide(Sought<'a, u16>),
-    /// It has characters that the text cannot have.
+    Latin1(SoughtText<'a, u8>),
+    Wide(SoughtText<'a, u16>),
+    /// The sought string contains characters that the text cannot contain.
     Nowhere,
 }
 
@@ -21,25 +20,25 @@ impl<'a> Search<'a> {
     pub(crate) fn new(text: JsStr<'a>, sought: JsStr<'a>) -> Self {
         match (text.variant(), sought.variant()) {
             (JsStrVariant::Latin1(text), JsStrVariant::Latin1(sought)) => {
-                Self::Latin1(Sought::new(text, Cow::Borrowed(sought)))
+                Self::Latin1(SoughtText::new(text, Cow::Borrowed(sought)))
             }
             (JsStrVariant::Utf16(text), JsStrVariant::Utf16(sought)) => {
-                Self::Wide(Sought::new(text, Cow::Borrowed(sought)))
+                Self::Wide(SoughtText::new(text, Cow::Borrowed(sought)))
             }
             (JsStrVariant::Utf16(text), JsStrVariant::Latin1(sought)) => {
                 let sought = sought.iter().copied().map(u16::from).collect();
-                Self::Wide(Sought::new(text, Cow::Owned(sought)))
+                Self::Wide(SoughtText::new(text, Cow::Owned(sought)))
             }
             (JsStrVariant::Latin1(text), JsStrVariant::Utf16(sought)) => {
                 let narrow: Result<Vec<u8>, _> = sought.iter().copied().map(u8::try_from).collect();
                 narrow.map_or(Self::Nowhere, |sought| {
-                    Self::Latin1(Sought::new(text, Cow::Owned(sought)))
+                    Self::Latin1(SoughtText::new(text, Cow::Owned(sought)))
                 })
             }
         }
     }
 
-    /// The first place at or behind `from`.
+    /// Returns the first position at or after `from`.
     pub(crate) fn next(&self, from: usize) -> Option<usize> {
         match self {
             Self::Latin1(sought) => sought.next(from),
@@ -49,7 +48,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The last place at or before `from`.
+/// Returns the last position at or before `from`.
 pub(crate) fn last(text: JsStr<'_>, sought: JsStr<'_>, from: usize) -> Option<usize> {
     let length = sought.len();
     let from = from.min(text.len().checked_sub(length)?);
@@ -60,7 +59,7 @@ pub(crate) fn last(text: JsStr<'_>, sought: JsStr<'_>, from: usize) -> Option<us
             |at: &usize| text.get(*at) == first && text.get(*at..*at + length) == Some(sought);
         return (0..=from).rev().find(is_there);
     }
-    // Backwards it is the first place.
+    // In reversed texts, this is the first position.
     let [text, sought] = [text, sought].map(|it| {
         let mut units: Vec<u16> = it.iter().collect();
         units.reverse();
@@ -70,15 +69,14 @@ pub(crate) fn last(text: JsStr<'_>, sought: JsStr<'_>, from: usize) -> Option<us
     search.next(0).map(|at| from - at)
 }
 
-pub(crate) struct Sought<'a, T: Copy> {
+pub(crate) struct SoughtText<'a, T: Copy> {
     text: &'a [T],
     sought: Cow<'a, [T]>,
-    /// For each length of a beginning of what is sought, how much of it is a
-    /// beginning again.
+    /// For each prefix of the sought string, the length of its longest border.
     again: OnceCell<Vec<usize>>,
 }
 
-impl<'a, T: Copy + Eq> Sought<'a, T>
+impl<'a, T: Copy + Eq> SoughtText<'a, T>
 where
     [T]: ToOwned<Owned = Vec<T>>,
 {
@@ -128,7 +126,8 @@ where
     }
 }
 
-/// How much of `sought` stands before and at a unit, when `matched` of it stood before it.
+/// Returns how many units of `sought` match up to and including `unit`, if `matched` units matched
+/// before `unit`.
 fn one_more<T: Eq>(sought: &[T], again: &[usize], mut matched: usize, unit: &T) -> usize {
     while matched > 0 && sought.get(matched) != Some(unit) {
         matched = again.get(matched - 1).copied().unwrap_or(0);

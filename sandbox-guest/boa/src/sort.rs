@@ -1,6 +1,6 @@
-//! `sort` and `toSorted`. The engine sorts with Rust's own sort, which may panic
-//! when a comparison contradicts itself, and a script's comparisons may. This
-//! is a merge sort: any answers give some order, and a throw ends it.
+//! `sort` and `toSorted`. The engine uses Rust's own sort, which may panic if a script's comparison
+//! contradicts itself. This is a merge sort: any comparison results give some order, and an
+//! exception ends the sort.
 
 mod plain;
 
@@ -15,10 +15,10 @@ use boa_engine::{Context, JsArgs, JsNativeError, JsResult, JsString, JsValue, js
 use crate::builtin::{self, Native};
 use plain::Numbers;
 
-/// Longer arrays do not exist.
+/// Maximum length of an array in the language.
 const ARRAY_LENGTH_MAX: u64 = u32::MAX as u64;
 
-/// Takes the place of the engine's functions, which stay reachable from here alone.
+/// Replaces the engine's functions, which can then only be called from here.
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let arrays = builtin::prototype_of("Array", context)?;
     let bytes = builtin::prototype_of("Uint8Array", context)?;
@@ -59,14 +59,14 @@ fn sort(
     for (i, item) in (0..count).zip(items) {
         object.set(i, item, true, context)?;
     }
-    // What was a hole is one at the end.
+    // Holes go to the end.
     for i in count..length {
         object.delete_property_or_throw(i, context)?;
     }
     Ok(object.into())
 }
 
-/// The items of an array that has all of them itself, as plain data.
+/// Returns the items of an array whose items are all own data properties.
 fn dense(object: &JsObject, length: u64) -> Option<Vec<JsValue>> {
     if !object.is_array() {
         return None;
@@ -81,7 +81,8 @@ fn dense(object: &JsObject, length: u64) -> Option<Vec<JsValue>> {
     (items.len() as u64 == length).then_some(items)
 }
 
-/// All items are there as plain data, also after the comparisons, which may have done anything.
+/// Whether all items are still own data properties after the comparisons, which may have changed
+/// the array.
 fn is_dense(object: &JsObject, length: u64) -> bool {
     if !object.is_array() {
         return false;
@@ -96,7 +97,7 @@ fn is_dense(object: &JsObject, length: u64) -> bool {
     count as u64 == length
 }
 
-/// In the place of the items of an array that is dense: nobody can notice how they came there.
+/// Replaces the items of a dense array; the script cannot observe how.
 fn put_in(object: &JsObject, items: Vec<JsValue>) {
     for (i, item) in (0_u32..).zip(items) {
         let item = PropertyDescriptor::builder()
@@ -108,7 +109,7 @@ fn put_in(object: &JsObject, items: Vec<JsValue>) {
     }
 }
 
-/// The items that are not holes, as anybody reads them.
+/// Returns the items that are not holes, read as the specification requires.
 fn present(object: &JsObject, length: u64, context: &mut Context) -> JsResult<Vec<JsValue>> {
     let mut items = Vec::new();
     for i in 0..length {
@@ -143,8 +144,8 @@ fn to_sorted(
     Ok(JsArray::from_iter(items, context).into())
 }
 
-/// Without a comparison of the script's own the engine's order of numbers is
-/// one; and whatever is no typed array is refused by the engine in its own words.
+/// Sorts a typed array with the script's comparison; without a comparison, the engine's numeric
+/// order is used. If the value is not a typed array, the engine throws its own error.
 fn sort_typed(
     this: &JsValue,
     args: &[JsValue],
@@ -181,7 +182,7 @@ fn typed_items(
     let typed = object.and_then(|object| JsTypedArray::from_object(object).ok());
     let Some(typed) = typed else { return Ok(None) };
     let length = typed.length(context)?;
-    // Empty, or without its buffer, which is an error in the engine's words.
+    // Empty, or with a detached buffer, for which the engine throws its own error.
     if length == 0 {
         return Ok(None);
     }
@@ -224,7 +225,7 @@ fn length_of(object: &JsObject, context: &mut Context) -> JsResult<u64> {
         .to_length(context)
 }
 
-/// Undefined items go last and are compared with nothing.
+/// Sorts the items. Undefined items are last and are never compared.
 fn in_order(
     items: Vec<JsValue>,
     compare: Option<&JsObject>,
@@ -232,7 +233,7 @@ fn in_order(
 ) -> JsResult<Vec<JsValue>> {
     let (undefined, items): (Vec<_>, Vec<_>) = items.into_iter().partition(JsValue::is_undefined);
     let order = match compare {
-        // One is compared with nothing, and not even read.
+        // A single item is neither compared nor read.
         _ if items.len() < 2 => (0..items.len()).collect(),
         Some(compare) => {
             let plain = Numbers::of(&items, compare, context);
@@ -249,7 +250,7 @@ fn in_order(
     Ok(sorted.chain(undefined).collect())
 }
 
-/// Texts are in one order only, so Rust's own sort will do.
+/// Sorts items by their texts. Texts have a total order, so Rust's own sort is safe.
 fn by_text(items: &[JsValue], context: &mut Context) -> JsResult<Vec<usize>> {
     let texts = items
         .iter()
@@ -263,8 +264,8 @@ fn by_text(items: &[JsValue], context: &mut Context) -> JsResult<Vec<usize>> {
     Ok(pairs.into_iter().map(|(_, place)| place).collect())
 }
 
-/// The order of texts of one byte a character. What all begin with is not compared, and of what
-/// follows the first eight bytes are compared as one number.
+/// Sorts texts of one byte per character. A common prefix is skipped, and then the next eight bytes
+/// are compared as one number.
 fn by_bytes(texts: &[JsString]) -> Option<Vec<usize>> {
     let bytes: Vec<&[u8]> = texts
         .iter()
@@ -290,7 +291,7 @@ fn by_bytes(texts: &[JsString]) -> Option<Vec<usize>> {
     let mut keyed: Vec<(u64, u32)> = (0..u32::try_from(bytes.len()).ok()?)
         .map(|place| (key(rest(place)), place))
         .collect();
-    // No two are the same, since their places differ: which sort it is cannot be seen.
+    // No two keys are equal, because the positions differ, so stability does not matter.
     keyed.sort_unstable_by(|a, b| {
         a.0.cmp(&b.0)
             .then_with(|| rest(a.1).cmp(rest(b.1)))
@@ -313,8 +314,7 @@ fn by_script(
     Ok(answer.partial_cmp(&0.0).unwrap_or(Ordering::Equal))
 }
 
-/// The numbers below `count` in the order that `compare` gives them; equal ones
-/// stay as they are.
+/// Sorts the numbers below `count` by `compare`. The sort is stable.
 fn merge_sort(
     count: usize,
     mut compare: impl FnMut(usize, usize) -> JsResult<Ordering>,
@@ -340,7 +340,7 @@ fn merge(
     into: &mut Vec<usize>,
     compare: &mut impl FnMut(usize, usize) -> JsResult<Ordering>,
 ) -> JsResult<()> {
-    // Most of what is sorted is nearly sorted.
+    // Most inputs are nearly sorted.
     let in_order = match (left.last(), right.first()) {
         (Some(a), Some(b)) => compare(*a, *b)?.is_le(),
         _ => true,

@@ -1,6 +1,6 @@
-//! `JSON.stringify` of plain data: records and arrays of the standard classes with
-//! nothing but data in them. Nobody can notice how these are read. Whatever else
-//! comes along the way, everything goes to the engine from the beginning.
+//! `JSON.stringify` of plain data: objects and arrays of the standard classes that contain only
+//! data. A script cannot observe how they are read. If there is anything else, the engine
+//! serialises the whole value instead.
 
 use std::rc::Rc;
 
@@ -13,15 +13,15 @@ use rustc_hash::FxHashMap;
 
 use crate::builtin;
 use crate::from_json::plain;
-use crate::growing::Growing;
+use crate::string_builder::StringBuilder;
 
-/// Deeper is the engine's, which knows where to stop.
+/// Maximum depth here; the engine handles deeper values and throws at its own limit.
 const DEPTH_MAX: usize = 100;
 const GAP_UNITS_MAX: usize = 10;
 
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let json = context.global_object().get(js_string!("JSON"), context)?;
-    let missing = || JsNativeError::typ().with_message("there is no JSON");
+    let missing = || JsNativeError::typ().with_message("`JSON` is missing");
     let json = json.as_object().ok_or_else(missing)?;
     builtin::replace(&json, js_string!("stringify"), stringify, context)?;
     Ok(())
@@ -44,17 +44,17 @@ fn stringify(
     original.call(this, args, context)
 }
 
-/// Something that a script could notice, or that is not written here.
+/// A value whose reading a script could observe, or that this module does not write.
 struct Unusual;
 
-/// Whether there was anything to write.
-type Written = Result<bool, Unusual>;
+/// Whether anything was written.
+type WriteResult = Result<bool, Unusual>;
 
 struct Writer {
-    out: Growing,
-    /// One step of indentation; empty when everything is on one line.
+    out: StringBuilder,
+    /// One step of indentation; empty if everything is on one line.
     gap: Vec<u8>,
-    /// Objects that the present value lies in.
+    /// The objects that contain the current value.
     open: Vec<JsObject>,
     shapes: FxHashMap<usize, Rc<[Member]>>,
     object_prototype: JsObject,
@@ -65,19 +65,20 @@ struct Writer {
 /// A member of all objects of one shape.
 struct Member {
     key: PropertyKey,
-    /// With its quotes and its colon.
+    /// The key with its quotes and colon.
     quoted: JsString,
 }
 
 impl Writer {
-    /// `None` when arguments or prototypes are such that reading could be noticed.
+    /// Creates a writer. Returns `None` if the arguments or prototypes would let a script observe
+    /// the reading.
     fn new(args: &[JsValue], context: &Context) -> Option<Self> {
         if !args.get_or_undefined(1).is_null_or_undefined() {
             return None;
         }
         let constructors = context.intrinsics().constructors();
         let writer = Self {
-            out: Growing::default(),
+            out: StringBuilder::default(),
             gap: gap(args.get_or_undefined(2))?,
             open: Vec::new(),
             shapes: FxHashMap::default(),
@@ -93,7 +94,7 @@ impl Writer {
         (!is_said).then_some(writer)
     }
 
-    fn value(&mut self, value: &JsValue) -> Written {
+    fn value(&mut self, value: &JsValue) -> WriteResult {
         match value.variant() {
             JsVariant::Null => self.out.push_narrow(b"null"),
             JsVariant::Boolean(true) => self.out.push_narrow(b"true"),
@@ -232,7 +233,7 @@ impl Writer {
                 return Err(Unusual);
             }
             if let PropertyKey::String(name) = key {
-                let mut quoted = Growing::default();
+                let mut quoted = StringBuilder::default();
                 quote(name.as_str(), &mut quoted);
                 quoted.push_narrow(b":");
                 members.push(Member {
@@ -265,7 +266,7 @@ impl Writer {
         self.value(value).map(drop)
     }
 
-    /// What precedes an item or a member.
+    /// Writes the separator and indentation before an item or member.
     fn next(&mut self, first: &mut bool) {
         if !std::mem::take(first) {
             self.out.push_narrow(b",");
@@ -291,10 +292,10 @@ impl Writer {
     }
 }
 
-/// One step of indentation; `None` for what is no plain one.
+/// Returns one step of indentation; `None` if the argument is an object or a wide string.
 fn gap(space: &JsValue) -> Option<Vec<u8>> {
     if let Some(number) = space.as_number() {
-        // Saturates; what is no number becomes 0.
+        // The conversion saturates; a non-number becomes 0.
         return Some(vec![b' '; (number as usize).min(GAP_UNITS_MAX)]);
     }
     if let Some(text) = space.as_string() {
@@ -308,7 +309,7 @@ fn gap(space: &JsValue) -> Option<Vec<u8>> {
     (!space.is_object()).then(Vec::new)
 }
 
-fn quote(text: JsStr<'_>, out: &mut Growing) {
+fn quote(text: JsStr<'_>, out: &mut StringBuilder) {
     out.push_narrow(b"\"");
     match text.variant() {
         JsStrVariant::Latin1(bytes) => quote_narrow(bytes, out),
@@ -317,7 +318,7 @@ fn quote(text: JsStr<'_>, out: &mut Growing) {
     out.push_narrow(b"\"");
 }
 
-fn quote_narrow(mut bytes: &[u8], out: &mut Growing) {
+fn quote_narrow(mut bytes: &[u8], out: &mut StringBuilder) {
     while let Some((run, rest)) = bytes.split_at_checked(plain(bytes).length) {
         out.push_narrow(run);
         let Some((byte, rest)) = rest.split_first() else {
@@ -328,7 +329,7 @@ fn quote_narrow(mut bytes: &[u8], out: &mut Growing) {
     }
 }
 
-fn quote_wide(units: &[u16], out: &mut Growing) {
+fn quote_wide(units: &[u16], out: &mut StringBuilder) {
     for unit in char::decode_utf16(units.iter().copied()) {
         match unit {
             Ok(character) => match u8::try_from(character) {
@@ -343,7 +344,7 @@ fn quote_wide(units: &[u16], out: &mut Growing) {
     }
 }
 
-fn escape(byte: u8, out: &mut Growing) {
+fn escape(byte: u8, out: &mut StringBuilder) {
     match byte {
         b'"' => out.push_narrow(b"\\\""),
         b'\\' => out.push_narrow(b"\\\\"),

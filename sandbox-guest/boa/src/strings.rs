@@ -1,16 +1,16 @@
 //! `split`, `indexOf`, `lastIndexOf`, `includes`, `replace` and `replaceAll` with strings. The
-//! engine's own begin at the beginning for every place they find. What is not
-//! one string in another goes to the engine. And the functions that make a text as long as a
-//! number says, which here may say too much.
+//! engine's own functions start a new search for every occurrence. Calls with other arguments are
+//! passed to the engine. Also the functions that create a text of a given length, which may exceed
+//! the maximum.
 
 use boa_engine::object::JsObject;
 use boa_engine::object::builtins::JsArray;
 use boa_engine::{Context, JsArgs, JsError, JsNativeError, JsResult, JsString, JsValue, js_string};
 
 use crate::builtin::{self, Native};
-use crate::parts::part;
 use crate::search::{self, Search};
-use crate::template::{Made, Template};
+use crate::substring::part;
+use crate::template::{BuiltText, Template};
 
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let strings = builtin::prototype_of("String", context)?;
@@ -86,7 +86,7 @@ fn last_index_of(
     let sought = args.get_or_undefined(0).as_string();
     let position = args.get_or_undefined(1);
     let from = match position.as_number() {
-        // Saturates, and what is no number is the end.
+        // The conversion saturates; a non-number means the end.
         Some(number) if !number.is_nan() => Some(number as usize),
         Some(_) => Some(usize::MAX),
         None => position.is_undefined().then_some(usize::MAX),
@@ -110,13 +110,13 @@ fn includes(
     })
 }
 
-/// Where the first argument occurs at or behind the second; `None` when they are unusual.
+/// Returns where the first argument occurs at or after the second; `None` for unusual arguments.
 fn place(this: &JsValue, args: &[JsValue]) -> Option<Option<usize>> {
     let text = this.as_string()?;
     let sought = args.get_or_undefined(0).as_string()?;
     let position = args.get_or_undefined(1);
     let from = match position.as_number() {
-        // Saturates; what is no number becomes 0.
+        // The conversion saturates; a non-number becomes 0.
         Some(position) => (position as usize).min(text.len()),
         None if position.is_undefined() => 0,
         None => return None,
@@ -130,7 +130,7 @@ fn replace_first(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    match Replacing::of(this, args) {
+    match ReplaceCall::of(this, args) {
         Some(replacing) => {
             let place = replacing.search().next(0);
             replacing.at(place, context)
@@ -145,7 +145,7 @@ fn replace_all(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    let Some(replacing) = Replacing::of(this, args) else {
+    let Some(replacing) = ReplaceCall::of(this, args) else {
         return original.call(this, args, context);
     };
     let search = replacing.search();
@@ -154,7 +154,8 @@ fn replace_all(
     replacing.at(places, context)
 }
 
-/// What is longer is refused before there is memory for it; the engine would end the run.
+/// Maximum length of a created text. A longer text is refused before memory is requested; the
+/// engine would end the run.
 const CHARACTERS_MAX: f64 = ((1 << 30) - 1) as f64;
 
 fn too_long() -> JsError {
@@ -180,7 +181,7 @@ fn repeat(
     original.call(this, args, context)
 }
 
-/// `padStart` and `padEnd`.
+/// Implements `padStart` and `padEnd`.
 fn pad(
     this: &JsValue,
     args: &[JsValue],
@@ -199,27 +200,27 @@ fn pad(
     original.call(this, args, context)
 }
 
-/// One string in another one, and what comes into its place.
-struct Replacing {
+/// A string to find in another, and its replacement.
+struct ReplaceCall {
     text: JsString,
     sought: JsString,
-    by: By,
+    by: Replacement,
 }
 
-enum By {
+enum Replacement {
     Text(JsString),
     Function(JsObject),
 }
 
-impl Replacing {
+impl ReplaceCall {
     fn of(this: &JsValue, args: &[JsValue]) -> Option<Self> {
         let by = args.get_or_undefined(1);
         Some(Self {
             text: this.as_string()?,
             sought: args.get_or_undefined(0).as_string()?,
             by: match by.as_string() {
-                Some(by) => By::Text(by),
-                None => By::Function(by.as_callable()?),
+                Some(by) => Replacement::Text(by),
+                None => Replacement::Function(by.as_callable()?),
             },
         })
     }
@@ -235,22 +236,22 @@ impl Replacing {
     ) -> JsResult<JsValue> {
         let text = self.text.as_str();
         match &self.by {
-            By::Text(by) => {
+            Replacement::Text(by) => {
                 let template = Template::new(by);
                 let whole = |place| (place, place + self.sought.len());
-                let mut made = Made::new(text);
+                let mut made = BuiltText::new(text);
                 for (start, end) in places.into_iter().map(whole) {
                     template.fill(&mut made, (start, end), &[]);
                 }
                 Ok(made.finish().into())
             }
-            By::Function(function) => {
+            Replacement::Function(function) => {
                 let places: Vec<usize> = places.into_iter().collect();
                 let by = places
                     .iter()
                     .map(|place| self.ask(function, *place, context))
                     .collect::<JsResult<Vec<JsString>>>()?;
-                let mut made = Made::new(text);
+                let mut made = BuiltText::new(text);
                 for (place, by) in places.into_iter().zip(&by) {
                     made.put(place, by.as_str(), place + self.sought.len());
                 }

@@ -1,9 +1,8 @@
-//! The globals that stand for servers and their tools.
+//! The globals for servers and their tools.
 //!
-//! A server is a proxy whose every trap is native: it has no prototype, cannot
-//! be changed, makes a tool's function when it is first asked for, and names
-//! the closest tool when a script asks for one that is not there. It is no
-//! promise-like, so that `await server` is the server.
+//! A server is a proxy with only native traps. It has no prototype and cannot be changed. It
+//! creates a tool's function on first access. The error about an unknown tool suggests the closest
+//! name. A server has no `then`, so `await server` gives the server.
 
 use boa_engine::native_function::NativeFunctionPointer;
 use boa_engine::object::builtins::JsArray;
@@ -14,27 +13,27 @@ use boa_engine::{
     Context, JsArgs, JsData, JsNativeError, JsObject, JsResult, JsValue, NativeFunction, js_string,
 };
 use boa_gc::{Finalize, GcRefCell, Trace};
-use guest_common::stubs::{self, Meant};
+use guest_common::stubs::{self, MentionedTools};
 use rustc_hash::FxHashMap;
 
 use crate::call;
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::run::Run;
 
-/// The object behind a server's proxy.
+/// The target object of a server's proxy.
 #[derive(Debug, Trace, Finalize, JsData)]
 struct Server {
     #[unsafe_ignore_trace]
     index: u16,
-    /// Functions made so far, by tool.
+    /// Functions created so far, by tool.
     made: GcRefCell<FxHashMap<u16, JsObject>>,
 }
 
-/// Sets the globals of one run. Names of tools are set only as far as the script
-/// can mean them, since there may be hundreds.
+/// Defines the globals of one run. Flat names of tools are defined only if the script may use them,
+/// because there may be hundreds.
 pub(crate) fn install(script: &str, run: &Run, context: &mut Context) -> JsResult<()> {
-    let kept = Kept::of(context)?;
-    let meant = Meant::by(script);
+    let kept = Intrinsics::of(context)?;
+    let meant = MentionedTools::by(script);
     let stubs = run.stubs.borrow();
     for (index, server) in (0_u16..).zip(stubs.iter()) {
         let target = JsObject::from_proto_and_data(
@@ -77,7 +76,7 @@ fn tool_function(server: u16, tool: u16, name: &str, context: &mut Context) -> J
     Ok(function)
 }
 
-/// The object whose members are the traps of every server's proxy.
+/// Returns the object whose members are the traps of every server's proxy.
 pub(crate) fn traps(context: &mut Context) -> JsObject {
     let traps: [(&str, NativeFunctionPointer); 11] = [
         ("get", get),
@@ -115,12 +114,12 @@ fn extensible(_: &JsValue, _: &[JsValue], _: &mut Context) -> JsResult<JsValue> 
     Ok(JsValue::from(true))
 }
 
-/// In strict code, and all code is, a false answer is a `TypeError`.
+/// Refuses a change by returning false. All code is strict, so the change throws a `TypeError`.
 fn refuse_change(_: &JsValue, _: &[JsValue], _: &mut Context) -> JsResult<JsValue> {
     Ok(JsValue::from(false))
 }
 
-/// The server that a trap was called for, and the member it is about.
+/// Returns the server and the member that a trap was called for.
 fn asked(args: &[JsValue], context: &mut Context) -> JsResult<(JsObject, u16, Option<String>)> {
     let target = args
         .get_or_undefined(0)
@@ -211,7 +210,7 @@ fn own_property(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResul
         .property(js_string!("value"), function, attribute)
         .property(js_string!("writable"), false, attribute)
         .property(js_string!("enumerable"), true, attribute)
-        // A proxy may not say otherwise of what its target does not have.
+        // A proxy must report a property as configurable if its target does not have the property.
         .property(js_string!("configurable"), true, attribute)
         .build();
     Ok(descriptor.into())

@@ -1,24 +1,23 @@
-//! The text that `replace` puts in: `$&`, `$1` and their like stand for what was
-//! found.
+//! The replacement text of `replace`: `$&`, `$1` and similar patterns stand for parts of the match.
 
 use boa_engine::JsString;
 use boa_engine::string::JsStr;
 
-use crate::growing::Growing;
+use crate::string_builder::StringBuilder;
 
-/// A replacement text, taken apart.
+/// A parsed replacement text.
 pub(crate) struct Template<'a> {
     text: JsStr<'a>,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
-enum Part {
-    /// As it stands, from and to.
+enum TemplatePart {
+    /// Literal text, from and to.
     Text(usize, usize),
     Found,
     Before,
     After,
-    /// `$d` or `$dd`: from where it stands, with its digits.
+    /// `$d` or `$dd`: the position of the pattern and its digits.
     Group {
         start: usize,
         digits: [u16; 2],
@@ -38,26 +37,26 @@ impl<'a> Template<'a> {
                     at += 1;
                     continue;
                 };
-                parts.push(Part::Text(from, at));
+                parts.push(TemplatePart::Text(from, at));
                 parts.push(part);
                 at += length;
                 from = at;
             }
         }
-        parts.push(Part::Text(from, text.len()));
+        parts.push(TemplatePart::Text(from, text.len()));
         Self { text, parts }
     }
 
-    /// Whether it names a group, as `$<name>`.
+    /// Whether it contains a named group, `$<name>`.
     pub(crate) fn has_names(&self) -> bool {
         let text = self.text;
         (0..text.len()).any(|at| unit(text, at) == DOLLAR && unit(text, at + 1) == u16::from(b'<'))
     }
 
-    /// Puts this in the place of the match from `found.0` to `found.1`, whose groups are given.
+    /// Appends the replacement of the match from `found.0` to `found.1`, whose groups are given.
     pub(crate) fn fill(
         &self,
-        made: &mut Made<'_>,
+        made: &mut BuiltText<'_>,
         found: (usize, usize),
         groups: &[Option<(usize, usize)>],
     ) {
@@ -65,11 +64,11 @@ impl<'a> Template<'a> {
         made.keep_until(found.0);
         for part in &self.parts {
             match *part {
-                Part::Text(from, to) => made.push(self.text.get(from..to)),
-                Part::Found => made.push(subject.get(found.0..found.1)),
-                Part::Before => made.push(subject.get(..found.0)),
-                Part::After => made.push(subject.get(found.1..)),
-                Part::Group {
+                TemplatePart::Text(from, to) => made.push(self.text.get(from..to)),
+                TemplatePart::Found => made.push(subject.get(found.0..found.1)),
+                TemplatePart::Before => made.push(subject.get(..found.0)),
+                TemplatePart::After => made.push(subject.get(found.1..)),
+                TemplatePart::Group {
                     start,
                     digits,
                     count,
@@ -88,23 +87,23 @@ impl<'a> Template<'a> {
     }
 }
 
-/// A text that is made of another one, of which some is kept and some replaced.
-pub(crate) struct Made<'a> {
+/// A text that is built from another text by replacing parts.
+pub(crate) struct BuiltText<'a> {
     text: JsStr<'a>,
     kept_until: usize,
-    made: Growing,
+    made: StringBuilder,
 }
 
-impl<'a> Made<'a> {
+impl<'a> BuiltText<'a> {
     pub(crate) fn new(text: JsStr<'a>) -> Self {
         Self {
             text,
             kept_until: 0,
-            made: Growing::default(),
+            made: StringBuilder::default(),
         }
     }
 
-    /// Puts `by` in the place of what stands from `from` to `to`.
+    /// Replaces the text from `from` to `to` with `by`.
     pub(crate) fn put(&mut self, from: usize, by: JsStr<'_>, to: usize) {
         self.keep_until(from);
         self.push(Some(by));
@@ -139,28 +138,28 @@ fn digit(text: JsStr<'_>, at: usize) -> Option<u16> {
         .filter(|digit| *digit < 10)
 }
 
-/// What stands at a place and stands for something else, and its length.
-fn special(text: JsStr<'_>, at: usize) -> Option<(Part, usize)> {
+/// Returns the pattern at a position, and its length.
+fn special(text: JsStr<'_>, at: usize) -> Option<(TemplatePart, usize)> {
     if unit(text, at) != DOLLAR {
         return None;
     }
     let next = unit(text, at + 1);
     if next == DOLLAR {
-        return Some((Part::Text(at, at + 1), 2));
+        return Some((TemplatePart::Text(at, at + 1), 2));
     }
     if next == u16::from(b'&') {
-        return Some((Part::Found, 2));
+        return Some((TemplatePart::Found, 2));
     }
     if next == u16::from(b'`') {
-        return Some((Part::Before, 2));
+        return Some((TemplatePart::Before, 2));
     }
     if next == u16::from(b'\'') {
-        return Some((Part::After, 2));
+        return Some((TemplatePart::After, 2));
     }
     let first = digit(text, at + 1)?;
     let second = digit(text, at + 2);
     let count = 1 + usize::from(second.is_some());
-    let part = Part::Group {
+    let part = TemplatePart::Group {
         start: at,
         digits: [first, second.unwrap_or(0)],
         count,
@@ -168,7 +167,8 @@ fn special(text: JsStr<'_>, at: usize) -> Option<(Part, usize)> {
     Some((part, 1 + count))
 }
 
-/// The group that digits name where there are `groups`, and how many of them name it.
+/// Returns the group that the digits stand for if there are `groups`, and the number of digits
+/// used.
 fn group(digits: [u16; 2], count: usize, groups: usize) -> (Option<usize>, usize) {
     let [first, second] = digits.map(usize::from);
     let both = first * 10 + second;

@@ -1,4 +1,4 @@
-//! The native halves of `setTimeout` and its like.
+//! The native parts of `setTimeout` and similar functions.
 
 use boa_engine::object::builtins::JsFunction;
 use boa_engine::{Context, JsArgs, JsNativeError, JsResult, JsValue};
@@ -6,7 +6,7 @@ use guest_common::timers::without_function;
 
 use crate::run::Run;
 
-/// What a timer calls.
+/// The callback of a timer, with its arguments.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) callback: JsFunction,

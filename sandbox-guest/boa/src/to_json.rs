@@ -1,7 +1,6 @@
-//! Values of the engine to JSON text, once: the arguments of a call and the
-//! value of a script. Each getter and each `toJSON` runs at most one time, and
-//! the bytes that come out are the only ones that anybody sees later.
-//! What each kind of value becomes stands in [`guest_common::json`].
+//! Converts values of the engine to JSON text, exactly once: the arguments of a call and the value
+//! of a script. Each getter and each `toJSON` runs at most once, and all later steps use these
+//! bytes. [`guest_common::json`] defines the text for each kind of value.
 
 use boa_engine::builtins::error::Error;
 use boa_engine::error::JsNativeError;
@@ -9,16 +8,16 @@ use boa_engine::object::builtins::{JsRegExp, JsTypedArray};
 use boa_engine::property::PropertyKey;
 use boa_engine::value::JsVariant;
 use boa_engine::{Context, JsError, JsObject, JsResult, JsString, JsValue, js_string};
-use guest_common::json::{self, Bounds, Part, Purpose, Refusal};
+use guest_common::json::{self, Bounds, PathPart, Purpose, Refusal};
 
 use crate::collections;
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::regex;
 use crate::tool_error;
 
-type Said<T> = Result<T, Refusal<JsError>>;
+type EncodeResult<T> = Result<T, Refusal<JsError>>;
 
-/// A refusal as an exception of the script.
+/// Converts a refusal to an exception of the script.
 pub(crate) fn exception(refusal: Refusal<JsError>, what: &str) -> JsError {
     match refusal {
         Refusal::Thrown(error) => error,
@@ -31,20 +30,20 @@ pub(crate) fn exception(refusal: Refusal<JsError>, what: &str) -> JsError {
     }
 }
 
-/// The JSON text of `value`; `None` for `undefined` and what counts as it.
+/// Returns the JSON text of `value`; `None` for `undefined` and values treated as such.
 pub(crate) fn encode(
     value: &JsValue,
     name: &str,
     purpose: Purpose,
     bounds: Bounds,
     context: &mut Context,
-) -> Said<Option<Vec<u8>>> {
+) -> EncodeResult<Option<Vec<u8>>> {
     let mut encoder = Encoder {
         out: Vec::with_capacity(256),
         purpose,
         bounds,
         open: Vec::new(),
-        path: vec![Part::Name(js_string!(name))],
+        path: vec![PathPart::Name(js_string!(name))],
     };
     let said = encoder.value(value, context)?;
     Ok(said.then_some(encoder.out))
@@ -54,9 +53,9 @@ struct Encoder {
     out: Vec<u8>,
     purpose: Purpose,
     bounds: Bounds,
-    /// Objects that the present value lies in.
+    /// The objects that contain the current value.
     open: Vec<JsObject>,
-    path: Vec<Part<JsString>>,
+    path: Vec<PathPart<JsString>>,
 }
 
 impl Encoder {
@@ -68,12 +67,12 @@ impl Encoder {
         Refusal::Unsayable(format!("`{}` {what}", self.path()))
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Said<()> {
+    fn push(&mut self, bytes: &[u8]) -> EncodeResult<()> {
         json::push(&mut self.out, bytes, self.bounds)
     }
 
-    /// Writes `value`; false when there is nothing to write.
-    fn value(&mut self, value: &JsValue, context: &mut Context) -> Said<bool> {
+    /// Writes `value`; returns false if there is nothing to write.
+    fn value(&mut self, value: &JsValue, context: &mut Context) -> EncodeResult<bool> {
         match value.variant() {
             JsVariant::Null => self.push(b"null")?,
             JsVariant::Undefined => return Ok(false),
@@ -93,14 +92,14 @@ impl Encoder {
         Ok(true)
     }
 
-    fn without_meaning(&self, what: &str) -> Said<bool> {
+    fn without_meaning(&self, what: &str) -> EncodeResult<bool> {
         match self.purpose {
             Purpose::Arguments => Err(self.refuse(what)),
             Purpose::Value => Ok(false),
         }
     }
 
-    fn number(&mut self, number: f64) -> Said<()> {
+    fn number(&mut self, number: f64) -> EncodeResult<()> {
         if !number.is_finite() {
             let said = json::not_finite(number, self.purpose);
             return self.push(said.map_err(|what| self.refuse(&what))?.as_bytes());
@@ -112,16 +111,16 @@ impl Encoder {
         self.push(digits.format_finite(number).as_bytes())
     }
 
-    fn text(&mut self, text: &JsString) -> Said<()> {
+    fn text(&mut self, text: &JsString) -> EncodeResult<()> {
         let owned = match text.to_std_string() {
             Ok(owned) => owned,
             Err(_) if self.purpose == Purpose::Value => text.to_std_string_lossy(),
-            Err(_) => return Err(self.refuse("holds half of a surrogate pair")),
+            Err(_) => return Err(self.refuse("contains a lone surrogate")),
         };
         json::push_text(&mut self.out, &owned, self.bounds)
     }
 
-    fn object(&mut self, object: &JsObject, context: &mut Context) -> Said<bool> {
+    fn object(&mut self, object: &JsObject, context: &mut Context) -> EncodeResult<bool> {
         if self.open.len() >= self.bounds.depth_max as usize {
             return Err(json::too_deep(&self.path(), self.bounds));
         }
@@ -131,12 +130,12 @@ impl Encoder {
         let to_json = object.get(js_string!("toJSON"), context)?;
         if let Some(to_json) = to_json.as_callable() {
             let key = match self.path.last() {
-                Some(Part::Name(name)) if self.path.len() > 1 => name.clone(),
-                Some(Part::Index(index)) => js_string!(index.to_string()),
+                Some(PathPart::Name(name)) if self.path.len() > 1 => name.clone(),
+                Some(PathPart::Index(index)) => js_string!(index.to_string()),
                 _ => js_string!(""),
             };
             let value = to_json.call(&object.clone().into(), &[key.into()], context)?;
-            // Exactly once: what `toJSON` returned is not asked again.
+            // `toJSON` is called once: `toJSON` of the returned value is not called.
             return match value.as_object() {
                 Some(inner) if inner.is_callable() => self.without_meaning("is a function"),
                 Some(inner) if self.open.iter().any(|open| JsObject::equals(open, &inner)) => {
@@ -152,7 +151,7 @@ impl Encoder {
         self.members(object, context)
     }
 
-    fn members(&mut self, object: &JsObject, context: &mut Context) -> Said<bool> {
+    fn members(&mut self, object: &JsObject, context: &mut Context) -> EncodeResult<bool> {
         if let Some(primitive) = boxed_primitive(object) {
             return self.value(&primitive, context);
         }
@@ -184,7 +183,7 @@ impl Encoder {
         Ok(true)
     }
 
-    fn array(&mut self, array: &JsObject, context: &mut Context) -> Said<()> {
+    fn array(&mut self, array: &JsObject, context: &mut Context) -> EncodeResult<()> {
         let length = array
             .get(js_string!("length"), context)?
             .to_length(context)?;
@@ -199,7 +198,7 @@ impl Encoder {
         self.push(b"]")
     }
 
-    fn items(&mut self, items: &[JsValue], context: &mut Context) -> Said<()> {
+    fn items(&mut self, items: &[JsValue], context: &mut Context) -> EncodeResult<()> {
         self.push(b"[")?;
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
@@ -210,9 +209,10 @@ impl Encoder {
         self.push(b"]")
     }
 
-    fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> Said<()> {
-        self.path
-            .push(Part::Index(usize::try_from(index).unwrap_or(usize::MAX)));
+    fn item(&mut self, index: u64, item: &JsValue, context: &mut Context) -> EncodeResult<()> {
+        self.path.push(PathPart::Index(
+            usize::try_from(index).unwrap_or(usize::MAX),
+        ));
         if !self.value(item, context)? {
             self.push(b"null")?;
         }
@@ -220,7 +220,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn record(&mut self, object: &JsObject, context: &mut Context) -> Said<()> {
+    fn record(&mut self, object: &JsObject, context: &mut Context) -> EncodeResult<()> {
         self.push(b"{")?;
         let mut first = true;
         self.own_members(object, &[], &mut first, context)?;
@@ -233,7 +233,7 @@ impl Encoder {
         but: &[&str],
         first: &mut bool,
         context: &mut Context,
-    ) -> Said<()> {
+    ) -> EncodeResult<()> {
         for key in enumerable_keys(object, context)? {
             let is_said = |key: &PropertyKey| match key {
                 PropertyKey::String(name) => but.iter().any(|said| name == *said),
@@ -259,9 +259,9 @@ impl Encoder {
         value: &JsValue,
         first: &mut bool,
         context: &mut Context,
-    ) -> Said<()> {
+    ) -> EncodeResult<()> {
         let before = self.out.len();
-        self.path.push(Part::Name(name.clone()));
+        self.path.push(PathPart::Name(name.clone()));
         if !*first {
             self.push(b",")?;
         }
@@ -276,7 +276,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn map(&mut self, entries: Vec<(JsValue, JsValue)>, context: &mut Context) -> Said<()> {
+    fn map(&mut self, entries: Vec<(JsValue, JsValue)>, context: &mut Context) -> EncodeResult<()> {
         if entries.iter().all(|(key, _)| key.is_string()) {
             self.push(b"{")?;
             let mut first = true;
@@ -291,15 +291,15 @@ impl Encoder {
             if index > 0 {
                 self.push(b",")?;
             }
-            self.path.push(Part::Index(index));
+            self.path.push(PathPart::Index(index));
             self.items(&[key, value], context)?;
             self.path.pop();
         }
         self.push(b"]")
     }
 
-    /// An error says its name and message, then what else it carries itself.
-    fn error(&mut self, error: &JsObject, context: &mut Context) -> Said<()> {
+    /// Writes an error: its name and message, then its other own properties.
+    fn error(&mut self, error: &JsObject, context: &mut Context) -> EncodeResult<()> {
         self.push(b"{")?;
         let mut first = true;
         for name in ["name", "message"] {
@@ -307,14 +307,14 @@ impl Encoder {
             let value = error.get(name.clone(), context)?;
             self.member(&name, &value, &mut first, context)?;
         }
-        // Many errors have a name or a message of their own, and have said them.
+        // Many errors have an own `name` or `message`, which is already written.
         self.own_members(error, &["name", "message"], &mut first, context)?;
         self.push(b"}")
     }
 }
 
 fn is_array_behind_proxy(object: &JsObject, context: &mut Context) -> JsResult<bool> {
-    let is_array = Kept::of(context)?.is_array.clone();
+    let is_array = Intrinsics::of(context)?.is_array.clone();
     let answer = is_array.call(&JsValue::undefined(), &[object.clone().into()], context)?;
     Ok(answer.to_boolean())
 }
@@ -331,14 +331,13 @@ fn boxed_primitive(object: &JsObject) -> Option<JsValue> {
         .map(|truth| JsValue::from(*truth))
 }
 
-/// The own, enumerable keys in their order. Only a proxy is asked through the
-/// script's own traps.
+/// Returns the own, enumerable keys in order. Code of the script runs only for a proxy.
 pub(crate) fn enumerable_keys(
     object: &JsObject,
     context: &mut Context,
 ) -> JsResult<Vec<PropertyKey>> {
     if !object.is_ordinary() && !object.is::<Error>() && !tool_error::is(object) {
-        let keys = Kept::of(context)?.object_keys.clone();
+        let keys = Intrinsics::of(context)?.object_keys.clone();
         let keys = keys.call(&JsValue::undefined(), &[object.clone().into()], context)?;
         let Some(keys) = keys.as_object() else {
             return Ok(Vec::new());

@@ -1,6 +1,5 @@
-//! `ToolError`: what a call's promise is rejected with. Its fields come from
-//! the host's frame and are the object's own, so that nothing that a script
-//! does to prototypes can turn a failure into something else.
+//! `ToolError`: the rejection of a call's promise. Its fields come from the host's frame and are
+//! own properties of the object, so a script cannot change a failure through prototypes.
 
 use boa_engine::property::{Attribute, PropertyDescriptor};
 use boa_engine::{Context, JsData, JsNativeError, JsObject, JsResult, JsValue, js_string};
@@ -10,9 +9,9 @@ use guest_common::place::{self, Place};
 use sandbox_protocol::{CallTicket, Failure};
 
 use crate::from_json;
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 
-/// What marks an object as made here, and for which call.
+/// Marks an object as created here, with the ticket of the failed call.
 #[derive(Debug, Trace, Finalize, JsData)]
 #[boa_gc(unsafe_empty_trace)]
 pub(crate) struct Origin {
@@ -33,7 +32,7 @@ pub(crate) fn make(
     depth_max: u32,
     context: &mut Context,
 ) -> JsResult<JsObject> {
-    let prototype = Kept::of(context)?.tool_error_prototype.clone();
+    let prototype = Intrinsics::of(context)?.tool_error_prototype.clone();
     let frames = place::describe(&places, script_name);
     let stack = with_frames(format!("ToolError: {}", failure.message), &frames);
     let content = json(&failure.content, depth_max, context)?;
@@ -72,7 +71,7 @@ pub(crate) fn make(
     Ok(error)
 }
 
-/// Text that the host made, within its bounds; no text is `undefined`.
+/// Parses bounded JSON text from the host; an empty text gives `undefined`.
 fn json(text: &[u8], depth_max: u32, context: &mut Context) -> JsResult<JsValue> {
     if text.is_empty() {
         return Ok(JsValue::undefined());

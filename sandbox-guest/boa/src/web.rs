@@ -1,5 +1,5 @@
-//! The native halves of what the prelude offers beyond ECMAScript: URLs, text
-//! encodings, identifiers, the time since the start, and the order of texts.
+//! The native parts of the prelude's additions to ECMAScript: URLs, text encodings, identifiers,
+//! the time since the start, and the collation of texts.
 
 use std::cmp::Ordering;
 
@@ -8,9 +8,9 @@ use boa_engine::string::JsStrVariant;
 use boa_engine::{
     Context, JsArgs, JsError, JsNativeError, JsObject, JsResult, JsString, JsValue, js_string,
 };
-use guest_common::collation::{self, How};
+use guest_common::collation::{self, CollationOptions};
 use guest_common::text::of_utf8;
-use guest_common::{base64, chance, urls};
+use guest_common::{base64, rng, urls};
 
 use crate::builtin;
 use crate::run::Run;
@@ -40,12 +40,12 @@ fn text(args: &[JsValue], index: usize, context: &mut Context) -> JsResult<Strin
         .to_std_string_lossy())
 }
 
-/// A text, or null.
+/// Returns a text, or null.
 fn or_null(text: Option<String>) -> JsValue {
     text.map_or(JsValue::null(), |text| js_string!(text).into())
 }
 
-/// `urlParse(text, base?)`: the URL in its normal form, or null.
+/// `urlParse(text, base?)`: returns the URL in its normal form, or null.
 fn url_parse(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = text(args, 0, context)?;
     let base = if args.get_or_undefined(1).is_undefined() {
@@ -60,15 +60,15 @@ fn no_url() -> JsError {
     JsNativeError::typ().with_message("invalid URL").into()
 }
 
-/// `urlPart(href, name)`
+/// `urlPart(href, name)`: returns one part of a URL, such as its host.
 fn url_part(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let (href, name) = (text(args, 0, context)?, text(args, 1, context)?);
     let part = urls::part(&href, &name).ok_or_else(no_url)?;
     Ok(js_string!(part).into())
 }
 
-/// `urlWith(href, name, value)`: the URL with one part changed; what cannot be
-/// set stays as it is.
+/// `urlWith(href, name, value)`: the URL with one part changed. An invalid value leaves the part
+/// unchanged.
 fn url_with(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let (href, name) = (text(args, 0, context)?, text(args, 1, context)?);
     let value = text(args, 2, context)?;
@@ -76,7 +76,7 @@ fn url_with(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<Js
     Ok(js_string!(changed).into())
 }
 
-/// `formParse(text)`: names and values, one after the other.
+/// `formParse(text)`: names and values alternately.
 fn form_parse(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let parts = urls::form_parts(&text(args, 0, context)?);
     let parts: Vec<JsValue> = parts
@@ -104,7 +104,7 @@ fn bytes_object(bytes: Vec<u8>, context: &mut Context) -> JsResult<JsValue> {
     Ok(JsUint8Array::from_iter(bytes, context)?.into())
 }
 
-/// The bytes that an `ArrayBuffer` or a view of one shows.
+/// Returns the bytes of an `ArrayBuffer` or of a view.
 fn bytes_of(value: &JsValue, context: &mut Context) -> JsResult<Vec<u8>> {
     let not_bytes =
         || JsNativeError::typ().with_message("expected an ArrayBuffer or a view of one");
@@ -147,14 +147,14 @@ fn utf8_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult
     Ok(js_string!(&*text).into())
 }
 
-/// `base64Encode(text)`; null when a character has no byte.
+/// `base64Encode(text)`: returns base64, or null if a character is above U+00FF.
 fn base64_encode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let given = args.get_or_undefined(0).to_string(context)?;
     let bytes: Result<Vec<u8>, _> = given.iter().map(u8::try_from).collect();
     Ok(or_null(bytes.ok().map(|bytes| base64::encode(&bytes))))
 }
 
-/// `base64Decode(text)`: a text of one character per byte, or null.
+/// `base64Decode(text)`: returns one character per byte, or null if `text` is not base64.
 fn base64_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let Some(bytes) = base64::decode(&text(args, 0, context)?) else {
         return Ok(JsValue::null());
@@ -163,15 +163,15 @@ fn base64_decode(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResu
     Ok(js_string!(units.as_slice()).into())
 }
 
-/// `fillRandom(view)`
+/// `fillRandom(view)`: fills a typed array with random values.
 fn fill_random(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let value = args.get_or_undefined(0);
     let object = value
         .as_object()
         .ok_or_else(|| JsNativeError::typ().with_message("expected an integer typed array"))?;
     let (buffer, offset, length) = view(&object, context)?;
-    if length > chance::BYTES_MAX {
-        let message = chance::too_many_bytes();
+    if length > rng::BYTES_MAX {
+        let message = rng::too_many_bytes();
         return Err(JsNativeError::range().with_message(message).into());
     }
     let run = Run::of(context)?;
@@ -199,11 +199,11 @@ fn elapsed(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValu
 fn collate(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let one = args.get_or_undefined(0).to_string(context)?;
     let other = args.get_or_undefined(1).to_string(context)?;
-    let how = How(args.get_or_undefined(2).to_u32(context)?);
+    let how = CollationOptions(args.get_or_undefined(2).to_u32(context)?);
     Ok(JsValue::from(order(&one, &other, how) as i8))
 }
 
-fn order(one: &JsString, other: &JsString, how: How) -> Ordering {
+fn order(one: &JsString, other: &JsString, how: CollationOptions) -> Ordering {
     if one == other {
         return Ordering::Equal;
     }
@@ -216,7 +216,7 @@ fn order(one: &JsString, other: &JsString, how: How) -> Ordering {
     plain.unwrap_or_else(|| collation::compare(chars(one), chars(other), how))
 }
 
-/// Puts in front of the prelude's `localeCompare` what compares two texts without options.
+/// Makes `localeCompare` compare two texts without options directly, before the prelude's function.
 pub(crate) fn install(context: &mut Context) -> JsResult<()> {
     let strings = builtin::prototype_of("String", context)?;
     builtin::replace(
@@ -237,7 +237,9 @@ fn locale_compare(
     match (this.as_string(), args) {
         (Some(one), [other]) if other.is_string() => {
             let other = other.as_string().unwrap_or_default();
-            Ok(JsValue::from(order(&one, &other, How::ALL) as i8))
+            Ok(JsValue::from(
+                order(&one, &other, CollationOptions::ALL) as i8
+            ))
         }
         _ => original.call(this, args, context),
     }

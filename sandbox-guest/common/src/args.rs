@@ -1,42 +1,42 @@
-//! The arguments of a call: one object, or values in the order that the tool has for them.
+//! The arguments of a call: one object, or values in the order that the tool defines.
 
 use crate::json::{Bounds, Refusal};
 
-/// What a stub was given, before any of it is read.
+/// The arguments passed to a stub, before any value is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Given {
+pub struct StubArgs {
     pub count: usize,
     pub first_is_object: bool,
     pub first_is_undefined: bool,
 }
 
-/// How a stub's values become one object.
+/// How the arguments of a stub become one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Nothing was given, which is an object without members.
+pub enum ArgsShape {
+    /// No arguments, which means an empty object.
     Nothing,
     /// The first value is the object.
     AsObject,
-    /// Each value has a name from the tool's order.
+    /// Each value gets a name from the tool's order.
     InOrder,
 }
 
-impl Given {
-    pub fn way<E>(self, order: &[String]) -> Result<Way, Refusal<E>> {
+impl StubArgs {
+    pub fn way<E>(self, order: &[String]) -> Result<ArgsShape, Refusal<E>> {
         if self.first_is_undefined && self.count <= 1 {
-            return Ok(Way::Nothing);
+            return Ok(ArgsShape::Nothing);
         }
         if !order.is_empty() && (self.count > 1 || !self.first_is_object) {
-            return Ok(Way::InOrder);
+            return Ok(ArgsShape::InOrder);
         }
         if self.count > 1 {
             return Err(unsuitable("several values"));
         }
-        Ok(Way::AsObject)
+        Ok(ArgsShape::AsObject)
     }
 }
 
-/// The text of the arguments, if it is one of an object.
+/// Returns the encoded arguments if they are an object.
 pub fn object<E>(encoded: Option<Vec<u8>>) -> Result<Vec<u8>, Refusal<E>> {
     let Some(encoded) = encoded else {
         return Err(unsuitable("undefined"));
@@ -55,8 +55,8 @@ fn unsuitable<E>(what: &str) -> Refusal<E> {
     ))
 }
 
-/// Values that stand for one object, whose names the tool has in an order. `encode` makes the
-/// text of one of them, or none, with the bounds that are left.
+/// Builds one object from values whose names the tool lists in order. `encode` encodes one value
+/// within the remaining limits, or returns nothing for `undefined`.
 pub fn in_order<V, E>(
     values: &[V],
     order: &[String],
@@ -64,7 +64,7 @@ pub fn in_order<V, E>(
     mut encode: impl FnMut(&V, &str, Bounds) -> Result<Option<Vec<u8>>, Refusal<E>>,
 ) -> Result<Vec<u8>, Refusal<E>> {
     if values.len() > order.len() {
-        let message = format!("it takes {}, and nothing more", order.join(", "));
+        let message = format!("it takes only {}", order.join(", "));
         return Err(Refusal::Unsayable(message));
     }
     let mut object = b"{".to_vec();
@@ -97,8 +97,8 @@ mod tests {
         ["path", "limit"].map(str::to_owned).to_vec()
     }
 
-    fn way(count: usize, first_is_object: bool, order: &[String]) -> Option<Way> {
-        let given = Given {
+    fn way(count: usize, first_is_object: bool, order: &[String]) -> Option<ArgsShape> {
+        let given = StubArgs {
             count,
             first_is_object,
             first_is_undefined: count == 0,
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn values_are_taken_where_the_tool_has_an_order_for_them() {
-        assert_eq!(way(0, false, &order()), Some(Way::Nothing));
-        assert_eq!(way(1, true, &order()), Some(Way::AsObject));
-        assert_eq!(way(1, false, &order()), Some(Way::InOrder));
-        assert_eq!(way(2, true, &order()), Some(Way::InOrder));
-        assert_eq!(way(1, false, &[]), Some(Way::AsObject));
+        assert_eq!(way(0, false, &order()), Some(ArgsShape::Nothing));
+        assert_eq!(way(1, true, &order()), Some(ArgsShape::AsObject));
+        assert_eq!(way(1, false, &order()), Some(ArgsShape::InOrder));
+        assert_eq!(way(2, true, &order()), Some(ArgsShape::InOrder));
+        assert_eq!(way(1, false, &[]), Some(ArgsShape::AsObject));
         assert_eq!(way(2, true, &[]), None);
     }
 
@@ -157,6 +157,6 @@ mod tests {
         let Err(Refusal::Unsayable(sentence)) = encode(&["1", "2", "3"], 20) else {
             panic!("three values for two names");
         };
-        assert_eq!(sentence, "it takes path, limit, and nothing more");
+        assert_eq!(sentence, "it takes only path, limit");
     }
 }

@@ -1,4 +1,4 @@
-//! Base64, as `atob` and `btoa` have it.
+//! Base64 as defined for `atob` and `btoa`.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -21,8 +21,8 @@ pub fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes that a text stands for, if it stands for any. White space means nothing, and what
-/// fills up the last four digits may be missing.
+/// Decodes a text; `None` if it is not valid base64. White space is ignored, and the final padding
+/// may be missing.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut digits: Vec<u8> = text
         .bytes()

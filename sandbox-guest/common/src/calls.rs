@@ -1,14 +1,13 @@
-//! The calls that a script has made: those that the host has not heard of yet, and those that
-//! wait for their outcome.
+//! The calls of a script: those not yet sent to the host, and those that wait for their outcome.
 
 use std::collections::BTreeMap;
 
 use sandbox_protocol::{CallTicket, Failure, OpenCall};
 
-/// `W` is what an engine keeps of a call that waits.
+/// The calls of a run; `W` is the data that an engine stores for a waiting call.
 #[derive(Debug)]
 pub struct Calls<W> {
-    /// Made since the last step.
+    /// Calls made since the last step.
     pub made: Vec<OpenCall>,
     pub waiting: BTreeMap<CallTicket, W>,
     next: u32,
@@ -32,15 +31,15 @@ impl<W> Calls<W> {
     }
 }
 
-/// The arguments of a call are larger than they may be.
+/// Returns the failure for arguments that exceed the size limit.
 pub fn args_too_large(tool: String, bytes_max: u32) -> Failure {
     let message = format!("the arguments are larger than {bytes_max} bytes");
     failure("limit-payload", tool, message)
 }
 
-/// What the host handed over as a result is not usable.
+/// Returns the failure for an invalid result from the host.
 pub fn result_invalid(why: &str) -> Failure {
-    let message = format!("the result is not usable JSON: {why}");
+    let message = format!("the result is invalid JSON: {why}");
     failure("result-invalid", String::new(), message)
 }
 

@@ -1,11 +1,10 @@
-//! In which order people look for texts: that of en-US, for Latin letters and
-//! whatever marks they have, for digits and punctuation. Letters of other scripts
-//! follow in the order of their characters. Knows no engine.
+//! Collation of texts for en-US: Latin letters with any marks, digits and punctuation. Letters of
+//! other scripts follow in the order of their code points. Independent of the engine.
 //!
-//! Texts are compared by their letters first; where these are the same by the marks
-//! on them; where these are, too, small letters stand before large ones.
+//! Texts are compared first by their letters, then by the marks on them, and then by case, lower
+//! case first.
 
-// The other guest has these files as well, from its own place.
+// The other guest includes these files too, at another path.
 #[path = "collation/letters.rs"]
 mod letters;
 #[path = "collation/marked.rs"]
@@ -21,13 +20,13 @@ use std::cmp::Ordering;
 use letters::{OF_SYMBOLS, PUNCTUATION};
 use weights::{Weight, Weights};
 
-/// What is compared, as the prelude puts it together for `collate`.
+/// What the comparison considers: the flags that the prelude computes for `collate`.
 #[derive(Debug, Clone, Copy)]
-pub struct How(pub u32);
+pub struct CollationOptions(pub u32);
 
-impl How {
+impl CollationOptions {
     /// Letters, marks and case.
-    #[allow(dead_code, reason = "one of the two guests asks for it")]
+    #[allow(dead_code, reason = "only one of the two guests uses it")]
     pub const ALL: Self = Self(3);
 
     const fn has_marks(self) -> bool {
@@ -51,8 +50,8 @@ impl How {
     }
 }
 
-/// Which of two texts comes first.
-pub fn compare<A, B>(one: A, other: B, how: How) -> Ordering
+/// Compares two texts.
+pub fn compare<A, B>(one: A, other: B, how: CollationOptions) -> Ordering
 where
     A: Iterator<Item = char> + Clone,
     B: Iterator<Item = char> + Clone,
@@ -80,8 +79,8 @@ where
         })
 }
 
-/// The same for texts of ASCII alone, which most are; `None` where it takes more.
-pub fn compare_plain(one: &[u8], other: &[u8], how: How) -> Option<Ordering> {
+/// Compares two ASCII texts, which most texts are; `None` if the general comparison is needed.
+pub fn compare_plain(one: &[u8], other: &[u8], how: CollationOptions) -> Option<Ordering> {
     if how.is_numeric() || how.skips_punctuation() || !(one.is_ascii() && other.is_ascii()) {
         return None;
     }
@@ -104,12 +103,12 @@ fn plain_letters(text: &[u8]) -> impl Iterator<Item = u16> {
     letters.copied().filter(|letter| *letter > 0)
 }
 
-/// What each character of ASCII counts as; zero where it does not.
+/// The weight of each ASCII character; zero if the comparison ignores it.
 static PLAIN: [u16; 128] = plain();
 
 #[allow(
     clippy::indexing_slicing,
-    reason = "it runs when it is compiled, and does not compile out of bounds"
+    reason = "it runs at compile time, where an index out of bounds is an error"
 )]
 const fn plain() -> [u16; 128] {
     let mut plain = [0; 128];

@@ -1,15 +1,15 @@
-//! What a script prints: kept up to a bound, counted beyond it.
+//! The lines that a script prints: kept up to a limit, and only counted beyond it.
 
 use sandbox_protocol::codec::{append_line, decode_lines};
 use sandbox_protocol::{ConsoleLevel, ConsoleLine, GuestLimits};
 
-use crate::landmark;
+use crate::panic_message;
 use crate::text::beginning;
 
-/// What the guest says of a flood that ends it at a place where nothing can be answered.
+/// Message of a guest that ends because of too much output at a point where it cannot answer.
 pub const FLOOD: &str = "output flood";
 
-/// The level that the prelude's `console` means by its number.
+/// Converts the prelude's number of a `console` level.
 pub fn level(number: Option<i32>) -> ConsoleLevel {
     match number {
         Some(0) => ConsoleLevel::Debug,
@@ -22,7 +22,7 @@ pub fn level(number: Option<i32>) -> ConsoleLevel {
 
 #[derive(Debug, Default)]
 pub struct Console {
-    /// Lines since the last step, encoded, where the host finds them after a trap.
+    /// Encoded lines since the last step; the host can read them after a trap.
     printed: Vec<u8>,
     kept_bytes: u64,
     dropped_bytes: u64,
@@ -30,9 +30,10 @@ pub struct Console {
 }
 
 impl Console {
-    /// Keeps what fits and counts the rest.
+    /// Keeps the lines that fit the limit, and counts the others.
     pub fn print(&mut self, level: ConsoleLevel, text: &str, limits: &GuestLimits) {
-        // A line costs its line break too, or empty ones would be free; the host counts alike.
+        // The length includes the line break, or empty lines would be free; the host counts in the
+        // same way.
         let length = text.len() as u64 + 1;
         let room = u64::from(limits.console_bytes_max).saturating_sub(self.kept_bytes);
         if length <= room && self.dropped_bytes == 0 {
@@ -53,7 +54,7 @@ impl Console {
             }
         }
         self.flooded |= self.kept_bytes + self.dropped_bytes > limits.console_flood_bytes_max;
-        landmark::printed_at(&self.printed);
+        panic_message::printed_at(&self.printed);
     }
 
     pub fn dropped_bytes(&self) -> u64 {
@@ -63,7 +64,7 @@ impl Console {
     pub fn take(&mut self) -> Vec<ConsoleLine> {
         let lines = decode_lines(&self.printed).unwrap_or_default();
         self.printed.clear();
-        landmark::printed_at(&self.printed);
+        panic_message::printed_at(&self.printed);
         lines
     }
 }

@@ -1,18 +1,18 @@
-//! The words for an uncaught error.
+//! The texts of uncaught errors.
 
 use sandbox_protocol::ScriptError;
 
 use crate::text::cut;
 
-/// Characters of a message that are reported.
+/// Maximum length of a reported message in characters.
 pub const MESSAGE_MAX: usize = 4_000;
 pub const NAME_MAX: usize = 100;
-/// Errors followed along `cause`.
+/// Maximum number of errors reported along a chain of `cause`.
 pub const CAUSES_MAX: usize = 4;
-/// Characters of a cause that is no error.
+/// Maximum length in characters of a cause that is not an error.
 pub const CAUSE_VALUE_MAX: usize = 200;
 
-/// Something else than an error was thrown.
+/// Returns the error for a thrown value that is not an error.
 pub fn thrown_value(shown: &str) -> ScriptError {
     ScriptError {
         name: "Thrown value".to_owned(),
@@ -21,7 +21,7 @@ pub fn thrown_value(shown: &str) -> ScriptError {
     }
 }
 
-/// An error's name and message.
+/// Formats an error's name and message.
 pub fn headline(name: Option<String>, message: Option<String>) -> String {
     let name = name.unwrap_or_else(|| "Error".to_owned());
     match message.filter(|message| !message.is_empty()) {
@@ -30,11 +30,11 @@ pub fn headline(name: Option<String>, message: Option<String>) -> String {
     }
 }
 
-/// Errors of an `AggregateError` that are told.
+/// Maximum number of reported errors of an `AggregateError`.
 pub const ERRORS_MAX: usize = 3;
 
-/// What stands behind the message of an `AggregateError`: the headlines of its first errors, and
-/// how many others there are.
+/// Returns the text after the message of an `AggregateError`: the headlines of its first errors,
+/// and the number of the others.
 pub fn errors_within(shown: &[String], others: usize) -> String {
     let mut all = shown.join("; ");
     if others > 0 {
@@ -46,7 +46,7 @@ pub fn errors_within(shown: &[String], others: usize) -> String {
     }
 }
 
-/// A headline with the frames below it.
+/// Appends the frames to a headline.
 pub fn with_frames(mut headline: String, frames: &str) -> String {
     if !frames.is_empty() {
         headline.push('\n');
@@ -55,17 +55,17 @@ pub fn with_frames(mut headline: String, frames: &str) -> String {
     headline
 }
 
-/// What is said at the end of a script of rejections that nobody looked at, since they are most
-/// often a missing `await`.
+/// Messages about unhandled rejections at the end of a script. The usual reason is a missing
+/// `await`.
 pub mod unhandled {
-    /// How many are reported one by one.
+    /// Maximum number of rejections that are reported separately.
     pub const SHOWN_MAX: usize = 5;
 
     pub fn one(reason: &str) -> String {
         format!("a rejected promise was never awaited: {reason}")
     }
 
-    /// Those that are not reported one by one, if there are any.
+    /// Returns the message about rejections beyond that number, if there are any.
     pub fn others(total: usize) -> Option<String> {
         let more = total.saturating_sub(SHOWN_MAX);
         (more > 0).then(|| format!("{more} more rejected promises were never awaited"))

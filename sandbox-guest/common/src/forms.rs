@@ -1,4 +1,4 @@
-//! The forms that a script may have, as far as its text tells them.
+//! The forms of a script, as far as its text shows them.
 
 use std::borrow::Cow;
 
@@ -6,22 +6,22 @@ use sandbox_protocol::ScriptError;
 
 use crate::nesting;
 
-/// Scripts up to this length are looked at for being a single expression, even
-/// if nothing at their beginning says so.
+/// Maximum length in bytes of a script that is parsed as one expression although its start does not
+/// look like one.
 const EXPRESSION_BYTES_MAX: usize = 4_096;
 
-/// What is put around a script that is one expression.
+/// Text around a script that is one expression.
 pub const EXPRESSION: (&str, &str) = (
     "(async function () { const airlock_value =\n",
     "\n; return airlock_value })",
 );
-/// What is put around a script that is one function.
+/// Text around a script that is one function.
 pub const FUNCTION: (&str, &str) = (
     "(async function () { const main =\n",
     "\n; return await main(input) })",
 );
 
-/// What is wrong with a script's text, and where.
+/// What is wrong with a script's text, with the line and column.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     pub message: String,
@@ -29,8 +29,8 @@ pub struct Fault {
     pub column: u32,
 }
 
-/// The script as the engine may have it, unless its brackets forbid that: a parser descends for
-/// each that opens, and one that closes more than the script opened could end the wrapper.
+/// Returns the script for the engine, or a fault if its brackets are not acceptable. A parser
+/// recurses for each open bracket, and an unmatched closing bracket could close the wrapper.
 pub fn readable(script: &str) -> Result<Cow<'_, str>, Fault> {
     let found = nesting::scan(script);
     let fault = |message: &str, (line, column)| Fault {
@@ -42,7 +42,7 @@ pub fn readable(script: &str) -> Result<Cow<'_, str>, Fault> {
         return Err(fault("the script is nested too deeply", at));
     }
     if let Some(at) = found.unbalanced_at {
-        return Err(fault("a bracket closes here that was never opened", at));
+        return Err(fault("unmatched closing bracket", at));
     }
     Ok(match script.strip_prefix("#!") {
         Some(rest) => Cow::Owned(format!("//{rest}")),
@@ -50,12 +50,12 @@ pub fn readable(script: &str) -> Result<Cow<'_, str>, Fault> {
     })
 }
 
-/// How many lines a script has.
+/// Returns the number of lines of a script.
 pub fn lines(script: &str) -> u32 {
     u32::try_from(script.split('\n').count()).unwrap_or(u32::MAX)
 }
 
-/// Whether it is worth it to look whether a script is one expression and nothing else.
+/// Whether a script may be a single expression, so that parsing it as one is worthwhile.
 pub fn may_be_expression(script: &str) -> bool {
     begins_like_function(script)
         || script.len() <= EXPRESSION_BYTES_MAX && !script.contains("return")
@@ -74,7 +74,7 @@ fn begins_like_function(script: &str) -> bool {
         })
 }
 
-/// The script from its first token on.
+/// Returns the script from its first token on.
 pub fn after_comments(script: &str) -> &str {
     let mut rest = script;
     loop {
@@ -89,7 +89,7 @@ pub fn after_comments(script: &str) -> &str {
     }
 }
 
-/// A line that begins with `export` or `import`.
+/// Whether a line begins with `export` or `import`.
 pub fn looks_like_module(script: &str) -> bool {
     let begins = [
         "export ", "export{", "import ", "import{", "import\"", "import'",
@@ -100,19 +100,19 @@ pub fn looks_like_module(script: &str) -> bool {
     })
 }
 
-/// Line and column where a script ends, for what is missing there.
+/// Returns the line and column of a script's end, for errors about a missing part.
 pub fn end_of(script: &str) -> (u32, u32) {
     end_of_prefix(script.trim_end())
 }
 
-/// Line and column behind a text.
+/// Returns the line and column right after a text.
 pub fn end_of_prefix(text: &str) -> (u32, u32) {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let column = u32::try_from(last.chars().count()).unwrap_or(0) + 1;
     (lines(text), column)
 }
 
-/// A script that cannot be read; line 0 where nobody knows the place.
+/// Returns the error for a script that cannot be parsed; line 0 means that the position is unknown.
 pub fn syntax_error(fault: Fault, script_name: &str) -> ScriptError {
     let Fault {
         message,
@@ -132,7 +132,7 @@ pub fn syntax_error(fault: Fault, script_name: &str) -> ScriptError {
     }
 }
 
-/// An input that is no JSON.
+/// Returns the error for an input that is not JSON.
 pub fn input_not_json(why: &str) -> ScriptError {
     let fault = Fault {
         message: format!("`input` is not JSON: {why}"),
@@ -154,7 +154,7 @@ mod tests {
             let fault = readable(script).unwrap_err();
             (fault.message, fault.line, fault.column)
         };
-        let unbalanced = "a bracket closes here that was never opened".to_owned();
+        let unbalanced = "unmatched closing bracket".to_owned();
         assert_eq!(fault("x\n }"), (unbalanced, 2, 2));
         assert_eq!(fault(&"[".repeat(400)).0, "the script is nested too deeply");
     }

@@ -1,18 +1,18 @@
-//! How values look in the console: bounds, quotes, and what stands on one line.
+//! The format of printed values: limits, quotes, and line breaks.
 
 use crate::text::cut;
 
 pub const DEPTH_MAX: usize = 4;
 pub const ITEMS_MAX: usize = 100;
-/// Characters of one printed value that is not a text.
+/// Maximum length in characters of one printed value that is not a text.
 pub const VALUE_CHARS_MAX: usize = 100_000;
-/// Characters of a text inside an object; a text that is printed by itself is whole.
+/// Maximum length in characters of a text inside an object; a text printed on its own is not cut.
 const INNER_TEXT_MAX: usize = 4_000;
-/// What fits beside each other.
+/// Maximum length of one line in characters.
 const LINE_CHARS: usize = 76;
 
-/// Fills `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c` of a format with as many values as
-/// there are, each as `shown` has it for its letter; answers how many it used.
+/// Replaces `%s`, `%d`, `%i`, `%f`, `%j`, `%o`, `%O` and `%c` of a format with the available
+/// values; `shown` formats a value for a letter. Returns the number of used values.
 pub fn fill(
     format: &str,
     values: usize,
@@ -42,7 +42,7 @@ pub fn fill(
     used
 }
 
-/// A member's name as a script would write it.
+/// Writes a member's name as in a script.
 pub fn shown_name(name: &str) -> String {
     let plain = name
         .chars()
@@ -56,7 +56,7 @@ pub fn shown_name(name: &str) -> String {
     }
 }
 
-/// A text inside of something else.
+/// Quotes a text inside another value.
 pub fn quoted(text: &str) -> String {
     let text = cut(text, INNER_TEXT_MAX);
     let quote = if !text.contains('\'') {
@@ -73,7 +73,8 @@ pub fn quoted(text: &str) -> String {
     format!("{quote}{text}{quote}")
 }
 
-/// On one line where it fits, otherwise one part a line; `total` says how many there are.
+/// Writes the parts on one line if they fit, and one per line otherwise; `total` is the number of
+/// all parts.
 pub fn wrap(open: &str, mut parts: Vec<String>, total: usize, close: &str, depth: usize) -> String {
     if total > parts.len() {
         parts.push(format!("… {} more", total - parts.len()));

@@ -1,14 +1,14 @@
-//! JSON text as guests write it, whatever the values are: up to a bound, and with a path for
-//! what cannot be said.
+//! Writes JSON text for guests, independent of their engine's values: up to a size limit, and with
+//! the path of a value that JSON cannot express.
 //!
 //! | Value | Arguments | Value of a script |
 //! | --- | --- | --- |
-//! | `undefined` in an object | left out | left out |
+//! | `undefined` in an object | omitted | omitted |
 //! | `undefined` or a hole in an array | `null` | `null` |
 //! | `NaN`, `±Infinity` | refused | `null` |
 //! | `-0` | `0` | `0` |
 //! | BigInt | number when exact in a double, else refused | number when exact, else string |
-//! | function, symbol | refused | left out, `null` in an array |
+//! | function, symbol | refused | omitted, `null` in an array |
 //! | promise | refused | refused |
 //! | `Date` | ISO text (its `toJSON`) | the same |
 //! | `Map` | object when all keys are strings, else array of entries | the same |
@@ -19,14 +19,14 @@
 //! | cycle | refused, naming the path | refused, naming the path |
 //! | anything with `toJSON` | what that returns | the same |
 
-/// The largest whole number that a double holds exactly, and all below it.
+/// Largest integer up to which a double represents every integer exactly.
 const EXACT_MAX: u64 = 9_007_199_254_740_991;
 
-/// Parts of a path that are named, and characters of each.
+/// Maximum number of named parts of a path, and of characters of each.
 const PARTS_MAX: usize = 20;
 const PART_CHARS_MAX: usize = 60;
 
-/// What the text is for.
+/// The purpose of the JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Arguments,
@@ -39,12 +39,12 @@ pub struct Bounds {
     pub depth_max: u32,
 }
 
-/// Why there is no text. `E` is what a script throws.
+/// Why there is no text. `E` is the type of a script's exception.
 #[derive(Debug)]
 pub enum Refusal<E> {
     /// A getter or `toJSON` threw.
     Thrown(E),
-    /// Nothing that JSON can say; the sentence names the path.
+    /// A value that JSON cannot express; the message names its path.
     Unsayable(String),
     TooLarge,
     TooDeep(String),
@@ -56,37 +56,37 @@ impl<E> From<E> for Refusal<E> {
     }
 }
 
-/// A step from a value to one inside it. `N` is what an engine has a name as.
+/// A step from a value to a value inside it. `N` is the engine's type for names.
 #[derive(Debug)]
-pub enum Part<N> {
+pub enum PathPart<N> {
     Name(N),
     Index(usize),
 }
 
-/// The path of a value, as a script would write it; `text` says what a name is.
-pub fn path<N>(parts: &[Part<N>], text: impl Fn(&N) -> String) -> String {
+/// Writes the path of a value as a script would; `text` converts a name.
+pub fn path<N>(parts: &[PathPart<N>], text: impl Fn(&N) -> String) -> String {
     let mut path = String::new();
     for (at, part) in parts.iter().take(PARTS_MAX).enumerate() {
         match part {
-            Part::Name(name) => {
+            PathPart::Name(name) => {
                 if at > 0 {
                     path.push('.');
                 }
                 path.extend(text(name).chars().take(PART_CHARS_MAX));
             }
-            Part::Index(index) => path.push_str(&format!("[{index}]")),
+            PathPart::Index(index) => path.push_str(&format!("[{index}]")),
         }
     }
     path
 }
 
-/// A value at a path that is nested too deeply.
+/// Returns the error for a value at a path that is nested too deeply.
 pub fn too_deep<E>(path: &str, bounds: Bounds) -> Refusal<E> {
     let levels = bounds.depth_max;
     Refusal::TooDeep(format!("`{path}` is nested more than {levels} levels deep"))
 }
 
-/// Adds bytes, unless they would be too many.
+/// Appends bytes, unless the text would exceed the size limit.
 pub fn push<E>(out: &mut Vec<u8>, bytes: &[u8], bounds: Bounds) -> Result<(), Refusal<E>> {
     if out.len() + bytes.len() > bounds.bytes_max {
         return Err(Refusal::TooLarge);
@@ -95,7 +95,7 @@ pub fn push<E>(out: &mut Vec<u8>, bytes: &[u8], bounds: Bounds) -> Result<(), Re
     Ok(())
 }
 
-/// Adds a text with its quotes.
+/// Appends a text with its quotes.
 pub fn push_text<E>(out: &mut Vec<u8>, text: &str, bounds: Bounds) -> Result<(), Refusal<E>> {
     let mut push = |bytes: &[u8]| push::<E>(out, bytes, bounds);
     push(b"\"")?;
@@ -121,7 +121,8 @@ pub fn push_text<E>(out: &mut Vec<u8>, text: &str, bounds: Bounds) -> Result<(),
     push(b"\"")
 }
 
-/// What a BigInt of these digits becomes; a sentence without its subject where it is refused.
+/// Returns the text for a BigInt with these digits, or the predicate of a message that refuses the
+/// value.
 pub fn big_int(digits: String, purpose: Purpose) -> Result<String, &'static str> {
     let magnitude = digits.trim_start_matches('-').parse::<u64>();
     if magnitude.is_ok_and(|magnitude| magnitude <= EXACT_MAX) {
@@ -133,10 +134,11 @@ pub fn big_int(digits: String, purpose: Purpose) -> Result<String, &'static str>
     }
 }
 
-/// What a number that is not finite becomes; a sentence without its subject where it is refused.
+/// Returns the text for a number that is not finite, or the predicate of a message that refuses the
+/// number.
 pub fn not_finite(number: f64, purpose: Purpose) -> Result<&'static str, String> {
     match purpose {
-        Purpose::Arguments => Err(format!("is {number}, which JSON cannot say")),
+        Purpose::Arguments => Err(format!("is {number}, which is not JSON")),
         Purpose::Value => Ok("null"),
     }
 }
@@ -167,9 +169,13 @@ mod tests {
 
     #[test]
     fn a_path_is_written_as_a_script_would() {
-        let parts = [Part::Name("value"), Part::Index(3), Part::Name("name")];
+        let parts = [
+            PathPart::Name("value"),
+            PathPart::Index(3),
+            PathPart::Name("name"),
+        ];
         assert_eq!(path(&parts, |name| (*name).to_owned()), "value[3].name");
-        let many: Vec<Part<&str>> = (0..30).map(Part::Index).collect();
+        let many: Vec<PathPart<&str>> = (0..30).map(PathPart::Index).collect();
         assert!(path(&many, |name| (*name).to_owned()).ends_with("[19]"));
     }
 
@@ -187,6 +193,6 @@ mod tests {
         }
         assert_eq!(not_finite(f64::NAN, Purpose::Value), Ok("null"));
         let refused = not_finite(f64::NEG_INFINITY, Purpose::Arguments).unwrap_err();
-        assert_eq!(refused, "is -inf, which JSON cannot say");
+        assert_eq!(refused, "is -inf, which is not JSON");
     }
 }

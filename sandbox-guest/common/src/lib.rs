@@ -1,11 +1,11 @@
-//! What the guests have in common, whatever their engine: bounds, counting, order, places, and
-//! the words of what they say. Nothing here knows a value of an engine; each guest turns its
-//! own into texts and numbers first.
+//! Code that all guests share, whatever their engine: limits, counters, collation, positions, and
+//! the texts of messages. Nothing here uses an engine's values; each guest first converts its own
+//! to texts and numbers.
 
 pub mod args;
 pub mod base64;
 pub mod calls;
-pub mod chance;
+pub mod closest_name;
 pub mod collation;
 pub mod console;
 pub mod failure;
@@ -13,14 +13,14 @@ pub mod forms;
 pub mod frames;
 pub mod inspect;
 pub mod json;
-pub mod landmark;
-pub mod likeness;
 pub mod limits;
 pub mod nesting;
 pub mod not_json;
+pub mod panic_message;
 pub mod place;
 pub mod plan;
 pub mod prelude;
+pub mod rng;
 pub mod stubs;
 pub mod text;
 pub mod timers;

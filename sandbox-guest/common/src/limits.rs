@@ -1,8 +1,8 @@
-//! The limits before there are any.
+//! The limits of a guest before its run sets others.
 
 use sandbox_protocol::GuestLimits;
 
-/// The limits of a run that has not been told its own.
+/// Limits of a guest that has not received the limits of its run.
 pub const NONE_YET: GuestLimits = GuestLimits {
     console_bytes_max: 0,
     console_flood_bytes_max: 0,

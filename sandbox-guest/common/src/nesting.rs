@@ -1,55 +1,56 @@
-//! How deeply a script nests, before the parser sees it. The parser descends
-//! once per level, and deep enough it leaves the stack: a script is refused
-//! before that, as a syntax error.
+//! Measures how deeply a script nests, before the script is parsed. The parser recurses once per
+//! level, and very deep nesting overflows the stack. Such a script is refused first, with a syntax
+//! error.
 //!
-//! What counts are brackets that the parser would meet: strings, templates'
-//! text, comments and regular expressions are stepped over. Where a `/` could
-//! be either, the scan assumes what ordinary code means; a wrong guess can only
-//! miscount brackets, and the bound leaves ordinary code far below.
+//! The scan counts the brackets that the parser would see: it skips strings, text of templates,
+//! comments and regular expressions. If a `/` could be a division or a regular expression, the scan
+//! assumes the usual meaning. A wrong guess only miscounts brackets, and the limit is far above
+//! ordinary code.
 
-/// Brackets open at once. Generated code rarely passes 40.
+/// Maximum number of open brackets. Generated code rarely exceeds 40.
 pub const NESTING_MAX: usize = 200;
 
-/// Operators of one expression or statement, which the parser or the compiler
-/// descends for without any bracket: a long sum, many `else if`.
+/// Maximum number of operators in one expression or statement for which the parser or the compiler
+/// recurses without a bracket: a long sum, many `else if`.
 pub const CHAIN_MAX: usize = 3_000;
 
-/// Statements that are the body of the one before, or its `else`, and labels before labels, all
-/// without any bracket: `if (a) for (;;) while (b) c()`. Brackets around them count twice.
+/// Maximum number of statements that are the body or the `else` of the statement before, plus
+/// labels before labels, all without brackets: `if (a) for (;;) while (b) c()`. Brackets around
+/// them count twice.
 pub const HEADS_MAX: usize = 440;
 
-/// What an operator before its operand weighs in that chain, such as the `!` of
-/// `!!!x` or the arrow of `a=>b=>c`: the parser descends much further for it.
+/// Weight in that chain of an operator before its operand, such as the `!` of `!!!x` or the arrow
+/// of `a=>b=>c`: the parser recurses much deeper for such an operator.
 const PREFIX_WEIGHT: usize = 15;
 
-/// What a scan of the source found.
+/// The result of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nesting {
-    /// Line and column where a bound was passed, 1-based.
+    /// Line and column where a limit was exceeded, from 1.
     pub too_deep_at: Option<(u32, u32)>,
-    /// Where a bracket closes that was never opened.
+    /// Line and column of a closing bracket that was never opened.
     pub unbalanced_at: Option<(u32, u32)>,
 }
 
-/// What stands before a `/` or a bracket.
+/// What precedes a `/` or a bracket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Something that ends an expression: a `/` divides.
+    /// The end of an expression: a `/` is a division.
     Value,
     /// Anything else: a `/` begins a regular expression.
     Operator,
 }
 
-/// Statements that hang on each other inside one pair of brackets.
+/// Nested statements inside one pair of brackets.
 #[derive(Clone, Copy, Default)]
 struct Level {
     heads: usize,
     elses: usize,
     labels: usize,
-    /// The statement has ended, unless an `else` follows.
+    /// Whether the statement has ended, unless an `else` follows.
     is_ended: bool,
     is_last: bool,
-    /// These are the `${` of a template.
+    /// Whether these brackets are the `${` of a template.
     is_template: bool,
 }
 
@@ -64,10 +65,10 @@ struct Scan<'a> {
     at: usize,
     line: u32,
     line_start: usize,
-    /// What stands around the open brackets, from the outside in.
+    /// The levels of the open brackets, outermost first.
     open: Vec<Level>,
     here: Level,
-    /// The heads of the levels around.
+    /// Number of statement heads in the outer levels.
     heads_outside: usize,
     chain: usize,
     unbalanced_at: Option<(u32, u32)>,
@@ -123,7 +124,7 @@ impl Scan<'_> {
                 (byte, self.peek(1)),
                 (b' ' | b'\t' | b'\r' | b'\n', _) | (b'/', b'/' | b'*')
             );
-            // A label stands alone before its colon, and the next one right behind it.
+            // A label is one name before its colon, and the next label follows directly.
             if !(after_colon || is_between || byte == b':') {
                 self.here.labels = 0;
             }
@@ -156,8 +157,8 @@ impl Scan<'_> {
                     self.step();
                     before = match (is_template, byte) {
                         (true, b'}') => self.template_text(),
-                        // A block's end is followed by a statement, an object's by an operator;
-                        // `}` before `/` is nearly always a block.
+                        // A statement follows a block, and an operator follows an object. A `}`
+                        // before `/` nearly always ends a block.
                         (_, b'}') => Before::Operator,
                         _ => Before::Value,
                     };
@@ -213,7 +214,7 @@ impl Scan<'_> {
         None
     }
 
-    /// Whether a line that follows a value cannot go on with it, so that a statement ended.
+    /// Whether a line after a value cannot continue that value, so that the statement has ended.
     fn begins_statement(&self) -> bool {
         let mut ahead = 0;
         while matches!(self.peek(ahead), b' ' | b'\t') {
@@ -249,12 +250,13 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether this word goes on with the statements around it, and how.
+    /// Updates the nesting of statements for a word, and returns the word's effect.
     fn hangs_on(&mut self, word: &[u8]) {
         let here = &mut self.here;
         let is_else = word == b"else";
         let is_head = matches!(word, b"if" | b"for" | b"while" | b"with" | b"do");
-        // What is no head and no `else` is the last of those that hang on each other.
+        // A word that is neither a statement head nor `else` is in the last of the nested
+        // statements.
         if !is_else && (here.is_ended || here.is_last && is_head) {
             (here.heads, here.elses) = (0, 0);
         }
@@ -314,7 +316,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The text of a template up to its end or its next `${`.
+    /// Scans the text of a template up to its end or its next `${`.
     fn template_text(&mut self) -> Before {
         while !self.ended() {
             match self.peek(0) {

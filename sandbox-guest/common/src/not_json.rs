@@ -1,9 +1,9 @@
-//! The words for a text that is no JSON, the same in every guest: what was expected, where, and
-//! what stands there. It is looked for only when a reader has refused the text.
+//! The error message for a text that is not JSON, the same in every guest: what was expected,
+//! where, and what was found. It is computed only after a parser has refused the text.
 
 use crate::text::cut;
 
-/// Characters of the text that are told.
+/// Maximum number of the text's characters that are quoted.
 const FOUND_MAX: usize = 20;
 
 const END: &str = "unexpected end";
@@ -11,28 +11,28 @@ const CHARACTER: &str = "unexpected character";
 const NUMBER: &str = "malformed number";
 const ESCAPE: &str = "malformed escape";
 
-/// What is wrong with this text; nothing when it is JSON, however deeply it nests.
+/// Describes what is wrong with this text; `None` if it is JSON, however deeply nested.
 pub fn describe(text: &[u8]) -> Option<String> {
-    let mut look = Look { text, at: 0 };
+    let mut look = JsonScanner { text, at: 0 };
     let what = look.whole().err()?;
     let (line, column) = look.place();
     let sentence = format!("{what} in JSON at line {line} column {column}");
     Some(match look.found() {
-        Some(found) => format!("{sentence}, where `{found}` stands"),
+        Some(found) => format!("{sentence}: `{found}`"),
         None => sentence,
     })
 }
 
-struct Look<'a> {
+struct JsonScanner<'a> {
     text: &'a [u8],
     at: usize,
 }
 
-type Looked = Result<(), &'static str>;
+type ScanResult = Result<(), &'static str>;
 
-impl Look<'_> {
-    /// No call for a bracket within a bracket: the text may nest deeper than a stack is.
-    fn whole(&mut self) -> Looked {
+impl JsonScanner<'_> {
+    /// Scans the whole text. Not recursive, because the text may nest deeper than the stack allows.
+    fn whole(&mut self) -> ScanResult {
         let mut open = Vec::new();
         loop {
             self.spaces();
@@ -50,7 +50,7 @@ impl Look<'_> {
             } else {
                 self.plain()?;
             }
-            // Behind a value, or at the end of an empty bracket.
+            // After a value, or at the end of an empty bracket.
             loop {
                 self.spaces();
                 let Some(&is_object) = open.last() else {
@@ -77,15 +77,15 @@ impl Look<'_> {
         }
     }
 
-    fn end(&self) -> Looked {
+    fn end(&self) -> ScanResult {
         match self.peek() {
             Some(_) => Err("unexpected text after the value"),
             None => Ok(()),
         }
     }
 
-    /// `"name":`
-    fn name(&mut self) -> Looked {
+    /// Scans `"name":`.
+    fn name(&mut self) -> ScanResult {
         if self.peek() != Some(b'"') {
             return Err("expected a name in quotes");
         }
@@ -98,7 +98,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn plain(&mut self) -> Looked {
+    fn plain(&mut self) -> ScanResult {
         match self.peek() {
             Some(b'"') => self.string(),
             Some(b't') => self.word(b"true"),
@@ -110,7 +110,7 @@ impl Look<'_> {
         }
     }
 
-    fn word(&mut self, word: &[u8]) -> Looked {
+    fn word(&mut self, word: &[u8]) -> ScanResult {
         if !self.rest().starts_with(word) {
             return Err(CHARACTER);
         }
@@ -118,7 +118,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Looked {
+    fn string(&mut self) -> ScanResult {
         self.at += 1;
         loop {
             match self.peek() {
@@ -137,7 +137,7 @@ impl Look<'_> {
         }
     }
 
-    fn escape(&mut self) -> Looked {
+    fn escape(&mut self) -> ScanResult {
         let length = match self.peek() {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 1,
             Some(b'u') => {
@@ -153,7 +153,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Looked {
+    fn number(&mut self) -> ScanResult {
         self.at += usize::from(self.peek() == Some(b'-'));
         let begins_with_zero = self.peek() == Some(b'0');
         if self.digits()? > 1 && begins_with_zero {
@@ -196,7 +196,7 @@ impl Look<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Line and column, counted in characters.
+    /// Returns the line and column, counted in characters.
     fn place(&self) -> (usize, usize) {
         let before = self.text.get(..self.at).unwrap_or(self.text);
         let lines = before.split(|byte| *byte == b'\n');
@@ -205,10 +205,11 @@ impl Look<'_> {
         (lines.count(), characters.count() + 1)
     }
 
-    /// The rest of the line, as far as it is told.
+    /// Returns the rest of the line, shortened for a quotation.
     fn found(&self) -> Option<String> {
         let rest = self.rest();
-        // Enough for as many characters, and one more that says that there are more.
+        // Enough bytes for this many characters, and for one more that shows that the text
+        // continues.
         let rest = rest.get(..4 * (FOUND_MAX + 1)).unwrap_or(rest);
         let line = String::from_utf8_lossy(rest);
         let line = line.lines().next().unwrap_or_default().trim_end();
@@ -237,43 +238,34 @@ mod tests {
     fn what_is_wrong_is_said_with_what_stands_there() {
         check(
             "Sorry, no result",
-            "unexpected character in JSON at line 1 column 1, where `Sorry, no result` stands",
+            "unexpected character in JSON at line 1 column 1: `Sorry, no result`",
         );
         check(
             "{\n  \"é\": [1, 2,],\n  \"b\": 3\n}",
-            "unexpected character in JSON at line 2 column 14, where `],` stands",
+            "unexpected character in JSON at line 2 column 14: `],`",
         );
         check(
             "{'a': 1}",
-            "expected a name in quotes in JSON at line 1 column 2, where `'a': 1}` stands",
+            "expected a name in quotes in JSON at line 1 column 2: `'a': 1}`",
         );
-        check(
-            "{\"a\" 1}",
-            "expected `:` in JSON at line 1 column 6, where `1}` stands",
-        );
+        check("{\"a\" 1}", "expected `:` in JSON at line 1 column 6: `1}`");
         check(
             "[1 2]",
-            "expected `,` or `]` in JSON at line 1 column 4, where `2]` stands",
+            "expected `,` or `]` in JSON at line 1 column 4: `2]`",
         );
-        check(
-            "[1}",
-            "expected `,` or `]` in JSON at line 1 column 3, where `}` stands",
-        );
+        check("[1}", "expected `,` or `]` in JSON at line 1 column 3: `}`");
         check(
             "{\"a\":1]",
-            "expected `,` or `}` in JSON at line 1 column 7, where `]` stands",
+            "expected `,` or `}` in JSON at line 1 column 7: `]`",
         );
         check(
             "{} and then some more text",
-            "unexpected text after the value in JSON at line 1 column 4, where `and then some more t…` stands",
+            "unexpected text after the value in JSON at line 1 column 4: `and then some more t…`",
         );
-        check(
-            "[01]",
-            "malformed number in JSON at line 1 column 4, where `]` stands",
-        );
+        check("[01]", "malformed number in JSON at line 1 column 4: `]`");
         check(
             "\"a\\x\"",
-            "malformed escape in JSON at line 1 column 4, where `x\"` stands",
+            "malformed escape in JSON at line 1 column 4: `x\"`",
         );
     }
 
@@ -297,7 +289,7 @@ mod tests {
     fn nothing_of_it_reaches_a_terminal_raw() {
         check(
             "\u{1b}[2J`x",
-            "unexpected character in JSON at line 1 column 1, where `\u{fffd}[2J\u{fffd}x` stands",
+            "unexpected character in JSON at line 1 column 1: `\u{fffd}[2J\u{fffd}x`",
         );
         check(
             "\"a\nb\"",

@@ -1,8 +1,8 @@
-//! Where in the script something happened, and how a stack is written.
+//! Positions in the script, and the format of a stack.
 
 use crate::text::cut;
 
-/// One frame of the script's own text.
+/// One frame of a stack, inside the script's own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Empty for the script itself, and for functions without a name.
@@ -11,14 +11,14 @@ pub struct Place {
     pub column: u32,
 }
 
-/// Frames that are kept of any one stack.
+/// Maximum number of frames of a stack that are kept.
 pub const FRAMES_MAX: usize = 12;
 
 const NAME_CHARS_MAX: usize = 100;
 
-/// One line of an engine's own text of a stack, `    at name (script.js:3:14)` or without the
-/// name, as far as it is about the script. The place is the engine's; `nameless` is what it calls
-/// functions that have no name.
+/// Parses one line of an engine's stack text, `    at name (script.js:3:14)` or without the name.
+/// Returns `None` if the line is not about the script. The position is the engine's; `nameless`
+/// contains the engine's names for functions without a name.
 pub fn parse_frame(line: &str, script_name: &str, nameless: &[&str]) -> Option<Place> {
     let frame = line.trim_start().strip_prefix("at ")?;
     let (function, location) = match frame.rsplit_once(" (") {
@@ -35,25 +35,25 @@ pub fn parse_frame(line: &str, script_name: &str, nameless: &[&str]) -> Option<P
     })
 }
 
-/// A function's name as far as a frame shows it.
+/// Returns a function's name as a frame shows it.
 pub fn shown_name(name: &str) -> String {
     cut(name, NAME_CHARS_MAX)
 }
 
-/// Takes the lines before the script off a line; `None` when it lies in those, or behind it.
+/// Converts a line number to the script's own; `None` if the line is before or after the script.
 pub fn line_in_script(line: u32, lines_before: u32, script_lines: u32) -> Option<u32> {
     let line = line.checked_sub(lines_before)?;
     (1..=script_lines).contains(&line).then_some(line)
 }
 
-/// Line and column of the innermost frame, zeros where there is none.
+/// Returns the line and column of the innermost frame, or zeros if there is none.
 pub fn innermost(places: &[Place]) -> (u32, u32) {
     places
         .first()
         .map_or((0, 0), |place| (place.line, place.column))
 }
 
-/// The conventional form of a stack, one line a frame.
+/// Writes a stack in the conventional form, one line per frame.
 pub fn describe(places: &[Place], script_name: &str) -> String {
     let mut text = String::new();
     for Place {

@@ -1,42 +1,44 @@
-//! Which of the blocks that an image holds lie side by side: those that runs write.
+//! Decides which blocks of an image are placed side by side: the blocks that runs write.
 //!
-//! What is made for an image is made in the same order each time. So the factory
-//! makes it twice. The first time the guest keeps a list of where each block is,
-//! and the factory lets a few scripts run and sees which blocks they wrote. The
-//! second time it says so beforehand, and the guest makes these together: what
-//! every run writes at one end, and what only some write at the other, so that a
-//! run which does little writes few pages.
+//! An image's blocks are allocated in the same order each time, so the image builder builds the
+//! image twice. In the first build, the guest records where each block is, and the image builder
+//! runs a few scripts and records which blocks they write. The second build gets this plan in
+//! advance, and the guest allocates these blocks together. Blocks that every run writes are placed
+//! at one end, and blocks that only some runs write at the other, so that a short run writes few
+//! pages.
 
 #![cfg_attr(
     target_arch = "wasm32",
-    expect(unsafe_code, reason = "memory that another program reads and writes")
+    expect(unsafe_code, reason = "the image builder reads and writes this memory")
 )]
 
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Blocks that a plan knows; what is made later has no place of its own.
+/// Maximum number of blocks in a plan; later blocks get no special place.
 const BLOCKS_MAX: usize = 256 * 1024;
 const WORD_BITS: usize = u32::BITS as usize;
 
-/// What the factory reads and writes. Its own words for this layout are in its `plan` module.
+/// The data that the image builder reads and writes. Its own `plan` module describes the same
+/// layout.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Plan {
-    /// Blocks made so far.
+    /// Number of blocks allocated so far.
     made: AtomicU32,
-    /// Not zero: a list is wanted, of [`BLOCKS_MAX`] addresses and lengths, at this address.
+    /// If not zero, the address at which the guest must write a list of [`BLOCKS_MAX`] addresses
+    /// and lengths.
     list: AtomicU32,
-    /// A bit for each block that some run writes.
+    /// One bit for each block; set if at least one run writes the block.
     written: Bits,
-    /// A bit for each block that every run writes.
+    /// One bit for each block; set if every run writes the block.
     by_all: Bits,
 }
 
 type Bits = [AtomicU32; BLOCKS_MAX / WORD_BITS];
 
-/// Who writes a block.
+/// Which runs write a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writers {
     Nobody,
@@ -51,7 +53,7 @@ pub static PLAN: Plan = Plan {
     by_all: [const { AtomicU32::new(0) }; BLOCKS_MAX / WORD_BITS],
 };
 
-/// The number of the next block.
+/// Returns the number of the next block.
 #[cfg(target_arch = "wasm32")]
 pub fn next() -> usize {
     PLAN.made.fetch_add(1, Ordering::Relaxed) as usize
@@ -69,7 +71,7 @@ pub fn writers(number: usize) -> Writers {
     }
 }
 
-/// Enters a block into the list, if one is wanted.
+/// Adds a block to the list, if the image builder requested one.
 #[cfg(target_arch = "wasm32")]
 pub fn note(number: usize, block: *mut u8, bytes: usize) {
     let list = PLAN.list.load(Ordering::Relaxed) as usize;
@@ -78,26 +80,27 @@ pub fn note(number: usize, block: *mut u8, bytes: usize) {
     }
     let entry = ptr::with_exposed_provenance_mut::<[u32; 2]>(list);
     let of = [block.expose_provenance(), bytes].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-    // SAFETY: the factory has made room for the whole list there, and nobody else uses it.
+    // SAFETY: the image builder has made room for the whole list there, and nothing else uses that
+    // room.
     unsafe { entry.add(number).write(of) };
 }
 
 const TOGETHER_BYTES: usize = 128 * 1024;
-/// What is larger takes pages of its own in any case.
+/// Maximum size of a planned block in bytes; a larger block needs its own pages anyway.
 const BLOCK_BYTES_MAX: usize = 8 * 1024;
 
-/// The blocks that lie side by side.
+/// The blocks that are placed side by side.
 #[derive(Debug)]
 pub struct Together {
-    /// At the begin, of what all runs write.
+    /// Bytes used at the beginning, for blocks that all runs write.
     by_all_bytes: usize,
-    /// At the end, of what some runs write.
+    /// Bytes used at the end, for blocks that some runs write.
     by_some_bytes: usize,
-    room: UnsafeCell<Room>,
+    room: UnsafeCell<BlockRoom>,
 }
 
 #[repr(align(4096))]
-struct Room {
+struct BlockRoom {
     _bytes: [u8; TOGETHER_BYTES],
 }
 
@@ -106,14 +109,14 @@ impl Together {
         Self {
             by_all_bytes: 0,
             by_some_bytes: 0,
-            room: UnsafeCell::new(Room {
+            room: UnsafeCell::new(BlockRoom {
                 _bytes: [0; TOGETHER_BYTES],
             }),
         }
     }
 
-    /// So many bytes, which are a multiple of the grain, for what these write; null when they
-    /// are too many, or nobody writes them.
+    /// Returns room for `bytes`, a multiple of the grain, in a block with these writers. Returns
+    /// null if the block is too large, or if no run writes it.
     pub fn take(&mut self, bytes: usize, writers: Writers) -> *mut u8 {
         let free_bytes = TOGETHER_BYTES - self.by_all_bytes - self.by_some_bytes;
         if bytes > BLOCK_BYTES_MAX || bytes > free_bytes {

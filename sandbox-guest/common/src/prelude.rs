@@ -1,7 +1,7 @@
-//! The JavaScript part of what a script finds, which every JavaScript guest loads.
+//! The JavaScript part of the globals, which every JavaScript guest loads.
 
-/// In the order in which they are loaded. Each file is one function that is called with the
-/// native functions it may use.
+/// The files in loading order. Each file is one function that is called with the native functions
+/// that it may use.
 pub const FILES: [(&str, &str); 7] = [
     ("errors.js", include_str!("../../prelude/errors.js")),
     ("console.js", include_str!("../../prelude/console.js")),

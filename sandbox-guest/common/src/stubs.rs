@@ -1,14 +1,14 @@
-//! The globals that stand for servers and their tools: which of them a script can mean, and
-//! what is said where it means none.
+//! The globals for servers and their tools: which of them a script may use, and the message about
+//! an unknown member.
 
 use std::collections::BTreeSet;
 
 use sandbox_protocol::{ServerStubs, ToolStub};
 
-use crate::likeness;
+use crate::closest_name;
 
-/// Members that the language itself asks any object for. They are not there,
-/// and asking is no mistake.
+/// Members that the language looks up on any object. Servers do not have them, and looking them up
+/// is not a mistake.
 pub const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
     "then",
     "toJSON",
@@ -19,22 +19,22 @@ pub const ASKED_BY_THE_LANGUAGE: [&str; 7] = [
     "$$typeof",
 ];
 
-/// Tools that are named one by one where none is like the one that was asked for.
+/// Maximum number of tools that are listed if none is similar to the requested one.
 const TOOLS_NAMED_MAX: usize = 12;
 
-/// A tool by the places of its server and of itself in the run's stubs.
+/// A tool, by the index of its server in the run's stubs and by its own index there.
 pub type ToolAt = (u16, u16);
 
-/// The names of tools that are globals, as far as the script can mean them, since there may be
-/// hundreds.
+/// The flat names of tools that the script may use. Other flat names are omitted, because there may
+/// be hundreds.
 #[derive(Debug)]
-pub struct Meant<'a> {
+pub struct MentionedTools<'a> {
     script: &'a str,
     is_any: bool,
     underscored: BTreeSet<&'a str>,
 }
 
-impl<'a> Meant<'a> {
+impl<'a> MentionedTools<'a> {
     pub fn by(script: &'a str) -> Self {
         let is_any = script.contains("globalThis");
         Self {
@@ -48,7 +48,7 @@ impl<'a> Meant<'a> {
         }
     }
 
-    /// The globals of one tool.
+    /// Returns the globals of one tool.
     pub fn names<'s>(&self, stub: &'s ToolStub) -> impl Iterator<Item = &'s str> {
         let short = Some(&*stub.short).filter(|name| self.is_any || self.script.contains(name));
         let flat = Some(&*stub.flat).filter(|name| self.is_any || self.underscored.contains(name));
@@ -59,7 +59,7 @@ impl<'a> Meant<'a> {
     }
 }
 
-/// Words of the script that have an underscore inside, as every flat name has.
+/// Returns the words of the script that contain an inner underscore, as every flat name does.
 fn underscored_words(script: &str) -> BTreeSet<&str> {
     script
         .split(|c: char| !(c == '_' || c == '$' || c.is_alphanumeric()))
@@ -67,13 +67,13 @@ fn underscored_words(script: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The stub of a tool.
+/// Returns the stub of a tool.
 pub fn tool(stubs: &[ServerStubs], (server, tool): ToolAt) -> Option<&ToolStub> {
     let server = stubs.get(usize::from(server))?;
     server.tools.get(usize::from(tool))
 }
 
-/// `server.tool`
+/// Returns `server.tool`.
 pub fn tool_name(stubs: &[ServerStubs], at: ToolAt) -> String {
     let Some(server) = stubs.get(usize::from(at.0)) else {
         return String::new();
@@ -82,7 +82,7 @@ pub fn tool_name(stubs: &[ServerStubs], at: ToolAt) -> String {
     format!("{}.{member}", server.name)
 }
 
-/// Which of a server's tools has this member. No server is promise-like.
+/// Returns the server's tool with this member name. `then` is never a member.
 pub fn find(stubs: &[ServerStubs], server: u16, member: &str) -> Option<u16> {
     if member == "then" {
         return None;
@@ -92,7 +92,7 @@ pub fn find(stubs: &[ServerStubs], server: u16, member: &str) -> Option<u16> {
     u16::try_from(at).ok()
 }
 
-/// The members of a server, as a script can list them.
+/// Returns the members of a server, as a script would list them.
 pub fn members(stubs: &[ServerStubs], server: u16) -> impl Iterator<Item = &str> {
     let server = stubs.get(usize::from(server));
     let tools = server.map(|server| &server.tools);
@@ -100,7 +100,8 @@ pub fn members(stubs: &[ServerStubs], server: u16) -> impl Iterator<Item = &str>
     members.filter(|member| *member != "then")
 }
 
-/// What is said of a member that a server does not have; `None` where the language asked.
+/// Returns the message about an unknown member of a server; `None` if the language itself looked
+/// the member up.
 pub fn unknown_member(stubs: &[ServerStubs], server: u16, name: &str) -> Option<String> {
     if ASKED_BY_THE_LANGUAGE.contains(&name) {
         return None;
@@ -109,7 +110,7 @@ pub fn unknown_member(stubs: &[ServerStubs], server: u16, name: &str) -> Option<
     let name: String = name.chars().take(100).collect();
     let mut sentence = format!("`{}` has no tool `{name}`", stubs.name);
     let members = stubs.tools.iter().map(|tool| tool.member.as_str());
-    if let Some(closest) = likeness::closest(members.clone(), &name) {
+    if let Some(closest) = closest_name::closest(members.clone(), &name) {
         sentence.push_str(&format!("; did you mean `{closest}`?"));
     } else if stubs.tools.len() <= TOOLS_NAMED_MAX {
         let names: Vec<_> = members.map(|member| format!("`{member}`")).collect();
@@ -142,7 +143,7 @@ mod tests {
     fn only_names_that_a_script_can_mean_are_globals() {
         let stubs = server(&["read", "write"]);
         let names = |script: &str| {
-            let meant = Meant::by(script);
+            let meant = MentionedTools::by(script);
             let tools = stubs[0].tools.iter();
             let names = tools.flat_map(|tool| meant.names(tool).map(str::to_owned));
             names.collect::<Vec<_>>().join(" ")

@@ -1,8 +1,8 @@
-//! Texts: cut where they are too long to be shown or kept, and made of bytes.
+//! Shortens texts for display or storage, and decodes bytes.
 
 use std::borrow::Cow;
 
-/// The first `chars_max` characters, with a mark when there were more.
+/// Returns the first `chars_max` characters, with a mark if the text was longer.
 pub fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         None => text.to_owned(),
@@ -10,7 +10,7 @@ pub fn cut(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// As much of the text as fits, in whole characters.
+/// Returns the beginning of the text, up to `bytes_max` bytes, in whole characters.
 pub fn beginning(text: &str, bytes_max: u64) -> &str {
     let mut cut = usize::try_from(bytes_max)
         .unwrap_or(usize::MAX)
@@ -21,8 +21,8 @@ pub fn beginning(text: &str, bytes_max: u64) -> &str {
     text.get(..cut).unwrap_or_default()
 }
 
-/// What bytes say, without the mark that some texts begin with; `None` where they are no UTF-8
-/// and that is fatal.
+/// Decodes bytes without a leading byte order mark; `None` if the bytes are not UTF-8 and `fatal`
+/// is set.
 pub fn of_utf8(bytes: &[u8], fatal: bool) -> Option<Cow<'_, str>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if fatal {

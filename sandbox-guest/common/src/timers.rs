@@ -1,27 +1,27 @@
-//! Timers live in the guest; the host hears only when the next one is due.
+//! Timers, which are part of the guest; the host only learns when the next one is due.
 
 use std::collections::BTreeMap;
 
-/// Timers that may be set at once.
+/// Maximum number of active timers.
 const TIMERS_MAX: usize = 10_000;
 
-/// The longest delay, about 24 days; as elsewhere, a longer one means "now".
+/// Maximum delay, about 24 days; as in other environments, a longer delay counts as 1 ms.
 const DELAY_MS_MAX: f64 = 2_147_483_647.0;
 
 #[derive(Debug)]
 struct Timer<T> {
     turn: T,
-    /// Set again after each turn, this much later.
+    /// Interval after which the timer is set again; `None` for a timeout.
     every_ms: Option<u64>,
     id: u32,
 }
 
-/// Timers that are set, each with what its turn calls.
+/// The active timers, each with its callback.
 #[derive(Debug)]
 pub struct Timers<T> {
-    /// By due time, then by the order of setting.
+    /// Timers by due time, then in the order in which they were set.
     set: BTreeMap<(u64, u64), Timer<T>>,
-    /// Where each number is, so that clearing one does not search.
+    /// The key of each timer by its number, so that clearing a timer needs no search.
     by_id: BTreeMap<u32, (u64, u64)>,
     turns: u64,
     last_id: u32,
@@ -43,12 +43,12 @@ impl<T: Clone> Timers<T> {
         self.set.first_key_value().map(|(&(due, _), _)| due)
     }
 
-    /// Sets a timer and answers its number; a sentence where there are too many.
+    /// Sets a timer and returns its number, or an error message if there are too many.
     pub fn set(&mut self, now_ms: u64, delay: f64, repeats: bool, turn: T) -> Result<u32, String> {
         if self.set.len() >= TIMERS_MAX {
             return Err(format!("more than {TIMERS_MAX} timers are set at once"));
         }
-        // A delay below one millisecond counts as one: time that stands still would never end.
+        // A delay below one millisecond counts as one; otherwise the time would never advance.
         let delay_ms = if (1.0..=DELAY_MS_MAX).contains(&delay) {
             delay as u64
         } else {
@@ -64,7 +64,7 @@ impl<T: Clone> Timers<T> {
         Ok(self.last_id)
     }
 
-    /// Takes the earliest timer that is due. An interval sets itself again.
+    /// Removes the earliest timer that is due. An interval is set again.
     pub fn take_due(&mut self, now_ms: u64) -> Option<T> {
         let entry = self
             .set
@@ -94,7 +94,7 @@ impl<T: Clone> Timers<T> {
     }
 }
 
-/// What is said of a timer without a function.
+/// Returns the error message for a timer without a function.
 pub fn without_function(repeats: bool) -> String {
     let name = if repeats { "setInterval" } else { "setTimeout" };
     format!("{name} needs a function to call")

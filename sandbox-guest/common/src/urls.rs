@@ -1,8 +1,8 @@
-//! URLs, and the form of names and values that stands behind their question marks.
+//! URLs, and the names and values of their query strings.
 
 use url::{Url, form_urlencoded, quirks};
 
-/// The URL in its normal form.
+/// Returns the URL in its normal form.
 pub fn parse(text: &str, base: Option<&str>) -> Option<String> {
     let url = match base {
         None => Url::parse(text),
@@ -11,7 +11,8 @@ pub fn parse(text: &str, base: Option<&str>) -> Option<String> {
     url.ok().map(|url| quirks::href(&url).to_owned())
 }
 
-/// One part of a URL, empty for a part that there is not; `None` where it is none.
+/// Returns one part of a URL, or an empty text if the URL does not have it; `None` if `href` is not
+/// a URL.
 pub fn part(href: &str, name: &str) -> Option<String> {
     let url = Url::parse(href).ok()?;
     let part = match name {
@@ -30,7 +31,8 @@ pub fn part(href: &str, name: &str) -> Option<String> {
     Some(part.to_owned())
 }
 
-/// A URL with one part changed; what cannot be set stays as it is. `None` where it is none.
+/// Returns a URL with one part changed. An invalid value leaves the part unchanged. `None` if
+/// `href` is not a URL.
 pub fn with(href: &str, name: &str, value: &str) -> Option<String> {
     let mut url = Url::parse(href).ok()?;
     let refused = match name {
@@ -60,14 +62,14 @@ pub fn with(href: &str, name: &str, value: &str) -> Option<String> {
     Some(quirks::href(&url).to_owned())
 }
 
-/// Names and values, one after the other.
+/// Returns names and values alternately.
 pub fn form_parts(text: &str) -> Vec<String> {
     form_urlencoded::parse(text.as_bytes())
         .flat_map(|(name, value)| [name.into_owned(), value.into_owned()])
         .collect()
 }
 
-/// The text of names and values.
+/// Returns the query string of these names and values.
 pub fn form_text(pairs: impl IntoIterator<Item = (String, String)>) -> String {
     let mut out = form_urlencoded::Serializer::new(String::new());
     out.extend_pairs(pairs);

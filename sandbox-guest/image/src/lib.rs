@@ -1,22 +1,22 @@
-//! The guests as they ship: pre-initialised and compiled ahead of time, inside
-//! the binary that links this crate. Each lies in a section of its own, [`SECTION`] and
-//! [`CHECKER_SECTION`], so that what ships can be looked at from outside.
+//! The images of the guests: pre-initialised and compiled ahead of time, inside the binary that
+//! links this crate. Each image has its own section, [`SECTION`] or [`CHECKER_SECTION`], so that
+//! tools can inspect the shipped binary.
 
 use std::fmt;
 
-/// The section that holds Boa's image.
+/// The section with Boa's image.
 pub const SECTION: &str = ".airlock_guest";
 
-/// The section that holds the checker's image.
+/// The section with the checker's image.
 pub const CHECKER_SECTION: &str = ".airlock_checker";
 
-/// One guest, ready to be loaded.
+/// A guest, ready to be loaded.
 #[derive(Clone, Copy)]
 pub struct GuestImage {
     pub name: &'static str,
     /// SHA-256 of [`Self::precompiled`], in hexadecimal.
     pub digest: &'static str,
-    /// Compiled code and initialised memory. It begins at a page's boundary.
+    /// Compiled code and initialised memory. Aligned to a page boundary.
     pub precompiled: &'static [u8],
 }
 
@@ -30,7 +30,7 @@ impl fmt::Debug for GuestImage {
     }
 }
 
-/// Pages are this large or smaller on every machine that an image is built for.
+/// Aligned to the largest page size of all machines that an image is built for.
 #[repr(C, align(65536))]
 struct PageAligned<T>(T);
 
@@ -38,7 +38,7 @@ const BOA_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/boa.cwasm"));
 
 #[expect(
     unsafe_code,
-    reason = "naming a link section is unsafe; this one is nobody else's"
+    reason = "naming a link section is unsafe; only this crate uses this one"
 )]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".airlock_guest"))]
 static BOA_PRECOMPILED: PageAligned<[u8; BOA_BYTES.len()]> =
@@ -48,13 +48,13 @@ const CHECKER_BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/checker.c
 
 #[expect(
     unsafe_code,
-    reason = "naming a link section is unsafe; this one is nobody else's"
+    reason = "naming a link section is unsafe; only this crate uses this one"
 )]
 #[cfg_attr(target_os = "linux", unsafe(link_section = ".airlock_checker"))]
 static CHECKER_PRECOMPILED: PageAligned<[u8; CHECKER_BYTES.len()]> =
     PageAligned(*include_bytes!(concat!(env!("OUT_DIR"), "/checker.cwasm")));
 
-/// The guest that reads scripts before they run.
+/// The guest that checks scripts before they run.
 pub static CHECKER: GuestImage = GuestImage {
     name: "checker",
     digest: env!("GUEST_CHECKER_SHA256"),

@@ -1,9 +1,9 @@
-//! The byte encoding of the messages: the version word, a byte for the kind,
-//! then the fields in the order of their declaration, numbers little-endian,
-//! everything of variable size behind its length.
+//! The byte encoding of the messages: the version word, a byte for the kind, then the fields in the
+//! order of their declaration. Numbers are little-endian, and data of variable size follow their
+//! length.
 //!
-//! Decoding never panics, accepts nothing that encoding does not write, and
-//! allocates in proportion to the bytes that are there, not to what they claim.
+//! Decoding never panics, and accepts only bytes that encoding produces. It allocates in proportion
+//! to the number of bytes, not to the lengths that the bytes claim.
 
 pub mod wire;
 
@@ -15,7 +15,7 @@ use crate::message::{
     Resume, ScriptError, ServerStubs, Start, Step, StepState, ToolStub,
 };
 
-/// No message is larger.
+/// Maximum size of a message in bytes.
 pub const FRAME_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const KIND_START: u8 = 1;
@@ -93,8 +93,8 @@ pub fn encode_resume(resume: &Resume) -> Decoded<Vec<u8>> {
     Ok(frame)
 }
 
-/// The same in two pieces, so that the last value, which is often the only one and
-/// may be large, is copied nowhere: [`take_resume`] from the other side.
+/// Encodes a message in two pieces, so that the last value is not copied; it is often the only
+/// value and may be large. [`take_resume`] is the counterpart.
 pub fn split_resume(resume: &Resume) -> Decoded<(Vec<u8>, &[u8])> {
     let mut w = Writer::new(KIND_RESUME);
     w.u64(resume.now_ms);
@@ -133,8 +133,8 @@ pub fn decode_resume(frame: &[u8]) -> Decoded<Resume> {
     Ok(Resume { now_ms, outcomes })
 }
 
-/// The same from a frame that nobody needs any more: the last outcome, which is
-/// often the only one and may be large, keeps the frame's own memory.
+/// Decodes a frame that is no longer needed. The last outcome, often the only one and possibly
+/// large, keeps the memory of the frame.
 pub fn take_resume(mut frame: Vec<u8>) -> Decoded<Resume> {
     let (now_ms, mut read) = read_resume(&frame)?;
     let last = read.pop();
@@ -142,7 +142,7 @@ pub fn take_resume(mut frame: Vec<u8>) -> Decoded<Resume> {
     match last {
         None => {}
         Some(ReadOutcome::Value(ticket, value)) => {
-            // Nothing stands behind it.
+            // Nothing follows the value.
             let start = frame.len().saturating_sub(value.len());
             frame.drain(..start);
             let outcome = Outcome::Value(frame);
@@ -153,7 +153,7 @@ pub fn take_resume(mut frame: Vec<u8>) -> Decoded<Resume> {
     Ok(Resume { now_ms, outcomes })
 }
 
-/// An outcome whose value still lies in the frame.
+/// An outcome whose value is still in the frame.
 enum ReadOutcome<'a> {
     Value(CallTicket, &'a [u8]),
     Failure(CallTicket, Failure),
@@ -303,15 +303,15 @@ fn read_error(r: &mut Reader<'_>) -> Decoded<ScriptError> {
     })
 }
 
-/// Appends one console line to `printed`. The guest keeps what a script printed
-/// in this form at a known place, so that the host finds it after a trap.
+/// Appends one console line to `printed`. The guest keeps printed lines in this form at a known
+/// address, so that the host finds them after a trap.
 pub fn append_line(printed: &mut Vec<u8>, level: ConsoleLevel, text: &str) {
     let mut w = Writer::bare(std::mem::take(printed));
     write_line(&mut w, level, text);
     *printed = w.into_bytes();
 }
 
-/// Reads what [`append_line`] wrote.
+/// Decodes the output of [`append_line`].
 pub fn decode_lines(printed: &[u8]) -> Decoded<Vec<ConsoleLine>> {
     let mut r = Reader::bare(printed);
     let mut lines = Vec::new();

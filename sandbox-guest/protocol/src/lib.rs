@@ -1,9 +1,9 @@
-//! The words host and guest exchange: what a guest is started with, what it
-//! says when it stops to wait, and what it hears when it goes on.
+//! The messages between host and guest: the start, the step that a guest sends when it stops, and
+//! the outcomes with which it continues.
 //!
-//! The protocol names no engine. Everything that crosses is bytes in the
-//! encoding of [`codec`]; payloads inside it (arguments, results, values) are
-//! JSON text. This crate does no I/O and knows nothing about tools or policy.
+//! The protocol does not depend on an engine. All data use the encoding of [`codec`]; payloads
+//! inside (arguments, results, values) are JSON text. This crate does no I/O and knows nothing
+//! about tools or policy.
 
 pub mod codec;
 mod message;
@@ -13,5 +13,5 @@ pub use message::{
     Resume, ScriptError, ServerStubs, Start, Step, StepState, ToolStub,
 };
 
-/// Version of the protocol. Host and guest refuse each other when it differs.
+/// Version of the protocol. Host and guest refuse messages of any other version.
 pub const VERSION: u32 = 2;

@@ -1,28 +1,30 @@
-//! The messages themselves, as plain data.
+//! The messages, as plain data.
 
-/// What a guest is started with. Time and chance are arguments.
+/// The message that starts a guest. Time and randomness are arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// The script's own text.
     pub script: String,
-    /// The name that positions in errors carry, such as `triage.js`.
+    /// The script's name in error positions, such as `triage.js`.
     pub script_name: String,
     pub stubs: Vec<ServerStubs>,
     /// JSON text of the global `input`; empty means `undefined`.
     pub input: Vec<u8>,
-    /// Seed of everything random that the script can see.
+    /// Seed of all randomness that the script can observe.
     pub seed: u64,
     /// Milliseconds since the Unix epoch.
     pub now_ms: u64,
     pub limits: GuestLimits,
 }
 
-/// The bounds that the guest itself keeps; the host checks them again.
+/// The limits that the guest itself enforces. The host checks them too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestLimits {
-    /// Kept console bytes of the whole run; what comes after is counted and dropped.
+    /// Maximum number of console bytes that are kept for the whole run; further bytes are dropped
+    /// and counted.
     pub console_bytes_max: u32,
-    /// Console bytes, kept or dropped, after which the guest stops with [`StepState::OutputFlood`].
+    /// Maximum number of console bytes, kept or dropped. Beyond this limit the guest stops with
+    /// [`StepState::OutputFlood`].
     pub console_flood_bytes_max: u64,
     pub args_bytes_max: u32,
     pub value_bytes_max: u32,
@@ -30,10 +32,10 @@ pub struct GuestLimits {
     pub recursion_max: u32,
 }
 
-/// The tools of one server as the script sees them.
+/// The tools of one server, under the names that the script uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerStubs {
-    /// The global that carries this server's tools; an identifier.
+    /// The global for this server's tools; an identifier.
     pub name: String,
     pub tools: Vec<ToolStub>,
 }
@@ -41,22 +43,22 @@ pub struct ServerStubs {
 /// One callable member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolStub {
-    /// Member of the server's object, `server.member(...)`; unique there.
+    /// The member of the server's object, `server.member(...)`; unique within the server.
     pub member: String,
-    /// Name of the flat global form, `server_tool(...)`; empty when it would collide.
+    /// The flat name, `server_tool(...)`; empty if the name is taken.
     pub flat: String,
-    /// A global of its own besides, `member(...)`; empty when there is none.
+    /// The tool's own global, `member(...)`; empty if there is none.
     pub short: String,
-    /// The names of its arguments for a script that gives values instead of one object; none when
-    /// it takes no values. They are identifiers.
+    /// The order of the arguments, for a script that passes values instead of one object; empty if
+    /// the tool accepts only one object. The names are identifiers.
     pub order: Vec<String>,
 }
 
-/// The guest's own number of a call, 0, 1, 2 … in the order of the calls in a run.
+/// The guest's number of a call: 0, 1, 2 … in the order of the calls in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallTicket(pub u32);
 
-/// A call that the script made and now waits for.
+/// A call that the script made and whose outcome it waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenCall {
     pub ticket: CallTicket,
@@ -66,16 +68,16 @@ pub struct OpenCall {
     pub tool: u16,
     /// JSON text of the arguments, serialised exactly once.
     pub args: Vec<u8>,
-    /// Where the script made the call: line and column, 1-based, 0 when unknown.
+    /// Where the script made the call: line and column, from 1; 0 if unknown.
     pub line: u32,
     pub column: u32,
 }
 
-/// What the guest says when it stops.
+/// The message of a guest that stops, to wait or because the script has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub console: Vec<ConsoleLine>,
-    /// Console bytes dropped so far in this run because of the limit.
+    /// Number of console bytes dropped so far in this run.
     pub console_dropped_bytes: u64,
     /// Calls made since the last step, in order.
     pub calls: Vec<OpenCall>,
@@ -84,27 +86,27 @@ pub struct Step {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum StepState {
-    /// Nothing more can run until an outcome arrives or a timer is due.
+    /// The script cannot continue until an outcome arrives or a timer is due.
     Waiting { wake_at_ms: Option<u64> },
-    /// The script returned. JSON text; empty means `undefined`.
+    /// The script returned this JSON text; empty means `undefined`.
     Done { value: Vec<u8> },
     /// The script ended with an uncaught error.
     Failed(ScriptError),
-    /// Something is awaited that nothing can settle: no call in flight, no timer.
+    /// The script awaits something that nothing can settle: there is no open call and no timer.
     Deadlocked,
-    /// An engine limit that the script cannot catch, such as recursion.
+    /// The script exceeded an engine limit whose error it cannot catch, such as recursion.
     StackExhausted,
-    /// More console output than `console_flood_bytes_max`.
+    /// The script printed more than `console_flood_bytes_max`.
     OutputFlood,
-    /// The script returned a value of more than `value_bytes_max`.
+    /// The script returned a value larger than `value_bytes_max`.
     ValueTooLarge,
 }
 
-/// Goes on: what became of some of the open calls, and what time it is.
+/// The message that continues a guest: outcomes of open calls, and the current time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
     pub now_ms: u64,
-    /// Settled in this order.
+    /// The outcomes, in the order in which their promises are settled.
     pub outcomes: Vec<CallOutcome>,
 }
 
@@ -116,9 +118,9 @@ pub struct CallOutcome {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// JSON text of what the promise resolves with; empty means `undefined`.
+    /// JSON text of the value with which the promise resolves; empty means `undefined`.
     Value(Vec<u8>),
-    /// What the promise rejects with: a `ToolError`.
+    /// The fields of the `ToolError` with which the promise rejects.
     Failure(Failure),
 }
 
@@ -126,28 +128,28 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     pub code: String,
-    /// `server.tool`
+    /// The tool as `server.tool`.
     pub tool: String,
     pub message: String,
     pub retryable: bool,
-    /// JSON text of the content array; empty when there is none.
+    /// JSON text of the content array; empty if there is none.
     pub content: Vec<u8>,
-    /// JSON text; empty when there is none.
+    /// JSON text of the structured content; empty if there is none.
     pub structured_content: Vec<u8>,
 }
 
-/// An uncaught error, as plain data, each text bounded by the guest.
+/// An uncaught error as plain data. The guest limits the length of each text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScriptError {
     pub name: String,
     pub message: String,
     /// The `code` of a `ToolError`; empty otherwise.
     pub code: String,
-    /// In the script's own text, 1-based; 0 when unknown.
+    /// Line in the script's own text, from 1; 0 if unknown.
     pub line: u32,
     pub column: u32,
     pub stack: String,
-    /// The call whose failure this is, when it is a `ToolError` of this run.
+    /// The failed call, if the error is a `ToolError` of this run.
     pub ticket: Option<CallTicket>,
 }
 

@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, and nothing else decodes.
+//! Tests that encoded messages decode to the same values, and that invalid bytes are refused.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -177,7 +177,7 @@ proptest! {
         }
     }
 
-    /// Whatever is accepted is exactly what encoding would have written.
+    /// Every accepted frame equals its own encoding.
     #[test]
     fn a_flipped_bit_is_refused_or_means_another_message(
         step in step(), at in any::<prop::sample::Index>(), bit in 0_u8..8,

@@ -1,6 +1,6 @@
-//! The second guest as it ships: pre-initialised and compiled ahead of time,
-//! inside the binary that links this crate, where `cargo xtask engine quickjs`
-//! was run before the build. It lies in a section of its own, [`SECTION`].
+//! The image of the QuickJS guest: pre-initialised and compiled ahead of time, inside the binary
+//! that links this crate, if `cargo xtask engine quickjs` ran before the build. It has its own
+//! section, [`SECTION`].
 
 mod stack;
 
@@ -10,7 +10,7 @@ pub use stack::SHADOW_STACK_BYTES;
 /// The section of the binary that holds the image.
 pub const SECTION: &str = ".airlock_quickjs";
 
-/// QuickJS-NG, when this build carries it.
+/// Returns QuickJS-NG, if this build contains it.
 #[must_use]
 pub fn quickjs() -> Option<GuestImage> {
     made::IMAGE
@@ -25,7 +25,7 @@ mod made {
 mod made {
     use guest_image::GuestImage;
 
-    /// Pages are this large or smaller on every machine that an image is built for.
+    /// Aligned to the largest page size of all machines that an image is built for.
     #[repr(C, align(65536))]
     struct PageAligned<T>(T);
 
@@ -33,7 +33,7 @@ mod made {
 
     #[expect(
         unsafe_code,
-        reason = "naming a link section is unsafe; this one is nobody else's"
+        reason = "naming a link section is unsafe; only this crate uses this one"
     )]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".airlock_quickjs"))]
     static PRECOMPILED: PageAligned<[u8; BYTES.len()]> =

@@ -1,4 +1,4 @@
-/* The engine's checks stay on although its tracing, which hangs on the same switch, is off. */
+/* Keeps the engine's checks on, although `NDEBUG` turns its tracing off. */
 
 #undef assert
 #define assert(what) ((what) ? (void)0 : __builtin_trap())

@@ -1,13 +1,13 @@
-//! Where the engine's own sources are wrong: found by running made-up scripts on both engines
-//! (`cargo xtask engines`). Each piece of text stands exactly once in its file, or the build
-//! ends: another version of the engine is looked at anew.
+//! Corrections of defects in the engine's sources, found by running generated scripts on both
+//! engines (`cargo xtask engines`). Each text to replace must occur exactly once in its file, or
+//! the build fails: a new version of the engine must be reviewed again.
 
 mod keys;
 mod loops;
 mod speed;
 mod words;
 
-/// A file of the engine with what is corrected in it.
+/// A file of the engine with its corrections.
 pub(crate) const CORRECTED: [(&str, &[&[Correction]]); 3] = [
     ("quickjs.c", &[IN_ITS_WORKINGS, &words::WORDS]),
     ("cutils.h", &[&[speed::CODE_BEGINS_WITH_ROOM]]),
@@ -63,8 +63,8 @@ pub(crate) struct Correction {
     pub(crate) right: &'static str,
 }
 
-/// An asynchronous generator that has ended answers everything that waits, and not only the
-/// first: `g.next(); g.next(); g.next()` left the third open for ever.
+/// After an async generator has ended, it settles all waiting requests, and not only the first:
+/// `g.next(); g.next(); g.next()` left the third pending for ever.
 const GENERATOR_GOES_ON: Correction = Correction {
     wrong: "
                 s->state = JS_ASYNC_GENERATOR_STATE_AWAITING_RETURN;
@@ -85,7 +85,7 @@ const GENERATOR_GOES_ON: Correction = Correction {
 ",
 };
 
-/// So does one that has awaited what `return` was given.
+/// After an async generator has awaited the value of `return`, it settles all waiting requests too.
 const GENERATOR_GOES_ON_AFTER_RETURN: Correction = Correction {
     wrong: "
             js_async_generator_resolve(ctx, s, arg, true);
@@ -100,8 +100,8 @@ const GENERATOR_GOES_ON_AFTER_RETURN: Correction = Correction {
 ",
 };
 
-/// `[...items]` and `f(...items)` read to the end or throw; what throws while it is read is not
-/// asked to return.
+/// `[...items]` and `f(...items)` read the iterator to the end or throw. If the iterator itself
+/// throws, its `return` is not called.
 const SPREAD_CLOSES_NOTHING: Correction = Correction {
     wrong: "
 exception:
@@ -122,7 +122,7 @@ exception:
 static __exception int JS_CopyDataProperties(",
 };
 
-/// `{ ...'ab' }` has the characters.
+/// `{ ...'ab' }` copies the characters.
 const TEXTS_ARE_SPREAD: Correction = Correction {
     wrong: "
     if (JS_VALUE_GET_TAG(source) != JS_TAG_OBJECT)
@@ -146,9 +146,9 @@ const TEXTS_ARE_SPREAD: Correction = Correction {
         pexcl",
 };
 
-/// `items.push(...rows)` and `Math.max(...rows)` take more than 65,535 of them. The arguments lie
-/// in a block of their own. A bound function puts them on the stack, which is longer than this
-/// many, so that it notices when there is no room.
+/// `items.push(...rows)` and `Math.max(...rows)` accept more than 65,535 arguments, which are in a
+/// separate block. A bound function copies the arguments to the stack. The stack is larger than the
+/// new maximum, so the function notices when there is no room.
 const LONG_LISTS_ARE_ARGUMENTS: Correction = Correction {
     wrong: "
     if (len > JS_MAX_LOCAL_VARS) {
@@ -165,8 +165,8 @@ const LONG_LISTS_ARE_ARGUMENTS: Correction = Correction {
 ",
 };
 
-/// `with`, `toSorted`, `toReversed` and `toSpliced` read each item, and do not ask first whether it
-/// is there: a proxy can tell. `engine/engine.c` has what reads.
+/// `with`, `toSorted`, `toReversed` and `toSpliced` read each item without a check whether the item
+/// exists, which a proxy could observe. The reading function is in `engine/engine.c`.
 const COPIES_READ_WITHOUT_ASKING: Correction = Correction {
     wrong: "
         for (; i < idx; i++, pval++)
@@ -245,7 +245,8 @@ const SPLICED_COPIES_READ_WITHOUT_ASKING: Correction = Correction {
 ",
 };
 
-/// `new WeakRef({}).deref()` is the object until the present job ends; `engine/kept.h` keeps it.
+/// `new WeakRef({}).deref()` returns the object until the current job ends; `engine/kept.h` keeps
+/// the object.
 const WEAK_REFERENCES_ARE_KEPT: Correction = Correction {
     wrong: "
     insert_weakref_record(arg, wr);
@@ -260,7 +261,7 @@ const WEAK_REFERENCES_ARE_KEPT: Correction = Correction {
 ",
 };
 
-/// So is what it answered.
+/// The object that `deref` returned is kept as well.
 const WEAK_REFERENCES_ARE_KEPT_WHEN_ASKED: Correction = Correction {
     wrong: "
     return js_dup(wrd->target);
@@ -275,8 +276,8 @@ static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
 static const JSCFunctionListEntry js_weakref_proto_funcs[] = {",
 };
 
-/// `Object.groupBy` closes what it goes through when its function fails, makes a key once, and
-/// calls the function on nothing.
+/// `Object.groupBy` closes the iterator if its function fails, creates a key once, and calls the
+/// function without a receiver.
 const GROUPS_CLOSE: Correction = Correction {
     wrong: "
         k = JS_Call(ctx, cb, ctx->global_obj, 2, args);
@@ -302,7 +303,7 @@ const GROUPS_CLOSE: Correction = Correction {
 ",
 };
 
-/// So does `Map.groupBy`.
+/// `Map.groupBy` closes the iterator and calls the function without a receiver too.
 const GROUPS_OF_MAPS_CLOSE: Correction = Correction {
     wrong: "
         k = JS_Call(ctx, cb, ctx->global_obj, 2, args);
@@ -320,7 +321,7 @@ const GROUPS_OF_MAPS_CLOSE: Correction = Correction {
         prop = js_map_get(",
 };
 
-/// `bytes[NaN] = 1` is lost, as with every number that is no index.
+/// `bytes[NaN] = 1` has no effect, as for every number that is not an index.
 const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
     wrong: "
             if (!(c =='I' && (r_end - r) == 8 &&
@@ -336,8 +337,7 @@ const NO_NUMBER_IS_NO_MEMBER_OF_BYTES: Correction = Correction {
 ",
 };
 
-/// `-1n < -0.5` is true: which of the two is further from zero says nothing before the sign is
-/// asked for.
+/// `-1n < -0.5` is true: the sign must be compared before the magnitudes.
 const BIGINTS_HAVE_A_SIGN_BESIDE_FRACTIONS: Correction = Correction {
     wrong: "
             if (f < e)
@@ -355,7 +355,7 @@ const BIGINTS_HAVE_A_SIGN_BESIDE_FRACTIONS: Correction = Correction {
             mant = (mant |",
 };
 
-/// With the flag `v` some characters need a backslash in a class, and nowhere else: `/a-b/v`.
+/// With the flag `v`, some characters need a backslash only inside a class: `/a-b/v` is valid.
 const HYPHENS_OUTSIDE_CLASSES: Correction = Correction {
     wrong: "
     case '/':
@@ -369,8 +369,8 @@ const HYPHENS_OUTSIDE_CLASSES: Correction = Correction {
         if (s->unicode_sets && inclass) {",
 };
 
-/// The text of a list that holds itself is empty where it comes to itself, as every other engine
-/// has it: this one went on until its stack was full.
+/// The text of a list that contains itself is empty at that position, as in every other engine;
+/// this engine recursed until its stack was full.
 const LISTS_MAY_HOLD_THEMSELVES: Correction = Correction {
     wrong: "
 static JSValue js_array_join(JSContext *ctx, JSValueConst this_val,
@@ -402,8 +402,8 @@ static JSValue airlock_join(JSContext *ctx, JSValueConst this_val,
 ",
 };
 
-/// `Reflect.defineProperty` of an item of a typed array throws what making its number throws: the
-/// answer was false, also for an error of the stack.
+/// `Reflect.defineProperty` on an item of a typed array throws the error of the conversion to a
+/// number; it returned false, even for a stack overflow.
 const NUMBERS_THAT_FAIL_ARE_ERRORS: Correction = Correction {
     wrong: "
             ta_cvt_fail:

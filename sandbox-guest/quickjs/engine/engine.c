@@ -1,11 +1,11 @@
-/* The engine as it comes, in one piece with what this guest adds to it: what is added can use
-   the engine's own ways of making objects, which it offers to nobody else. */
+/* The engine and this guest's additions, as one compilation unit: the additions can use the
+   engine's internal functions for creating objects. */
 
-/* Without this the engine links every text into a list, to be able to print them all. */
+/* Without this, the engine keeps a list of all strings, for printing them. */
 #define NDEBUG
 
-/* The engine has lists of small blocks, each size with pages of its own. The guest's heap puts
-   them side by side; this is how the engine can be told to leave small blocks to the heap. */
+/* The engine has lists of small blocks, with separate pages for each size. The guest's heap places
+   blocks side by side; this macro makes the engine leave small blocks to the heap. */
 #define __SANITIZE_ADDRESS__ 1
 
 #include <stddef.h>
@@ -22,7 +22,7 @@ static inline size_t js__malloc_usable_size(const void *block)
 #include "quickjs.h"
 static void airlock_keep(JSContext *ctx, JSValueConst target);
 
-/* An item of a list for a copy of it. */
+/* Reads an item of a list for a copy of the list. */
 static inline bool airlock_item(JSContext *ctx, JSValueConst list, int64_t index, JSValue *item)
 {
     JSValue found = JS_GetPropertyInt64(ctx, list, index);
@@ -32,17 +32,17 @@ static inline bool airlock_item(JSContext *ctx, JSValueConst list, int64_t index
     return true;
 }
 
-/* Items of a plain list, up to its end, to another place in it. */
+/* Moves the items of a plain list up to its end to another position in the list. */
 static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from, int64_t count);
 
-/* The lists whose texts are being made, innermost first. */
+/* The lists that are being converted to text, innermost first. */
 struct airlock_joining {
     void *list;
     struct airlock_joining *outer;
 };
 static _Thread_local struct airlock_joining *airlock_joining;
 
-/* A number of at most nine digits, behind which nothing stands that could belong to it. */
+/* Reads a number of at most nine digits, if no character after it could belong to the number. */
 static inline bool airlock_plain_number(const uint8_t **text, JSValue *number)
 {
     const uint8_t *p = *text;
@@ -62,7 +62,7 @@ static inline bool airlock_plain_number(const uint8_t **text, JSValue *number)
     return true;
 }
 
-/* Words of errors, in `words.h`. */
+/* Error messages, in `words.h`. */
 struct JSString;
 static void airlock_no_function(JSContext *ctx, JSValueConst value);
 static void airlock_not_iterable(JSContext *ctx, JSValueConst value);

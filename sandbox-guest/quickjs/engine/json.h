@@ -1,21 +1,21 @@
-/* JSON text to values, for results of calls and for `JSON.parse`. It reads only what it is sure
-   of: for any text that is not JSON the caller asks the engine, which has the words for it.
+/* Parses JSON text, for results of calls and for `JSON.parse`. It accepts only valid JSON: for any
+   other text, the caller uses the engine's parser, which has the error messages.
 
-   Objects of one kind come in rows. So the members of the last objects are remembered, with the
-   shape that they led to: the next object with the same members is made from that shape, without
-   looking up a single name. Short texts that come again are the same text. */
+   Objects with the same members often follow each other. So the members of the last objects are
+   remembered, with the resulting shape: the next object with the same members is created from that
+   shape, without looking up a name. Repeated short strings share one string. */
 
 enum json_end {
     JSON_DONE,
-    JSON_UNSURE, /* the engine is to be asked */
+    JSON_UNSURE, /* the engine must parse the text */
     JSON_TOO_DEEP,
     JSON_THROWN,
 };
 
-#define JSON_MEMBERS_MAX 32 /* of an object that is remembered */
+#define JSON_MEMBERS_MAX 32 /* of a remembered object */
 #define JSON_KINDS 4        /* remembered for each depth */
-#define JSON_DEPTHS 8       /* of what lies deeper nothing is remembered */
-#define JSON_SHORT_MAX 16   /* bytes of a text that may come again */
+#define JSON_DEPTHS 8       /* deeper objects are not remembered */
+#define JSON_SHORT_MAX 16   /* bytes of a string that is remembered */
 #define JSON_SHORTS 256
 #define JSON_LARGE (16 * 1024)
 #define JSON_PARSE_DEPTH_MAX 512 /* for `JSON.parse`, as in the other guest */
@@ -26,7 +26,7 @@ struct json_key {
     JSAtom atom;
 };
 
-/* Objects with these members, in this order. */
+/* A kind of objects: those with these members, in this order. */
 struct json_kind {
     JSShape *shape;
     int count;
@@ -38,14 +38,14 @@ struct json_reader {
     const uint8_t *start, *at, *end;
     enum json_end failed;
     uint32_t depth, depth_max;
-    /* Values of arrays and objects that are not finished, and keys of objects of no known kind. */
+    /* Values of unfinished arrays and objects, and keys of unfinished objects of unknown kind. */
     JSValue *values;
     size_t values_used, values_room;
     struct json_key *keys;
     size_t keys_used, keys_room;
     struct json_kind *kinds[JSON_DEPTHS][JSON_KINDS];
     uint8_t next_kind[JSON_DEPTHS];
-    /* Texts by a hash of them; only for large input. */
+    /* Strings by hash; only for large input. */
     JSString **shorts;
 };
 
@@ -67,7 +67,7 @@ static inline uint8_t json_space(struct json_reader *r)
     return *p;
 }
 
-/* Room for one more on a stack; null when there is no memory. */
+/* Makes room for one more item on a stack; false if there is no memory. */
 static no_inline bool json_grow(JSContext *ctx, void **stack, size_t *room, size_t size)
 {
     size_t wanted = *room ? *room * 2 : 64;
@@ -91,7 +91,7 @@ static inline bool json_push(struct json_reader *r, JSValue value)
     return true;
 }
 
-/* Takes over the key's atom. */
+/* Takes ownership of the key's atom. */
 static inline bool json_push_key(struct json_reader *r, struct json_key key)
 {
     if (unlikely(r->keys_used == r->keys_room) &&
@@ -104,8 +104,8 @@ static inline bool json_push_key(struct json_reader *r, struct json_key key)
     return true;
 }
 
-/* The first byte from here on that a plain text cannot hold: its end, an escape, a control
-   character, or what is not ASCII. Behind the end of the input stands a zero. */
+/* Returns the first byte from here on that cannot be part of a plain string: the closing quote, an
+   escape, a control character, or a non-ASCII byte. The input is followed by a zero. */
 static inline const uint8_t *json_plain_end(const uint8_t *p, const uint8_t *end)
 {
     const uint64_t ones = 0x0101010101010101ULL, tops = 0x8080808080808080ULL;
@@ -126,7 +126,7 @@ static inline const uint8_t *json_plain_end(const uint8_t *p, const uint8_t *end
     return p;
 }
 
-/* As memcpy, which is a call into the host here. */
+/* Like memcpy, which is a call into the host here. */
 static inline void json_copy(uint8_t *to, const uint8_t *from, size_t length)
 {
     if (length > 256) {
@@ -157,7 +157,7 @@ static inline JSValue json_ascii(struct json_reader *r, const uint8_t *text, siz
     return JS_MKPTR(JS_TAG_STRING, string);
 }
 
-/* A text that may have been there before. */
+/* Returns a string that may have occurred before. */
 static inline JSValue json_short(struct json_reader *r, const uint8_t *text, size_t length)
 {
     uint32_t hash = length;
@@ -177,7 +177,7 @@ static inline JSValue json_short(struct json_reader *r, const uint8_t *text, siz
     return made;
 }
 
-/* A text that is not all plain, from behind its quote; the engine has all that it takes. */
+/* Reads a string that is not plain, from after its quote on, with the engine's parser. */
 static no_inline JSValue json_engine_text(struct json_reader *r, const uint8_t *text)
 {
     JSParseState state;
@@ -191,7 +191,7 @@ static no_inline JSValue json_engine_text(struct json_reader *r, const uint8_t *
     return state.token.u.str.str;
 }
 
-/* From behind the quote. */
+/* Reads a string from after its quote on. */
 static inline JSValue json_text(struct json_reader *r)
 {
     const uint8_t *text = r->at, *stop = json_plain_end(text, r->end);
@@ -210,7 +210,7 @@ static inline JSValue json_text(struct json_reader *r)
 
 static JSValue json_number(struct json_reader *r)
 {
-    /* Powers of ten that a double holds exactly. */
+    /* Powers of ten that a double represents exactly. */
     static const double tens[] = {
         1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
         1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
@@ -286,7 +286,7 @@ static JSValue json_array(struct json_reader *r)
     {
         size_t count = r->values_used - base;
         JSValue array;
-        /* The values are the array's, or freed. */
+        /* The values now belong to the array, or are freed. */
         r->values_used = base;
         if (count > INT32_MAX)
             return json_fail(r, JSON_UNSURE);
@@ -295,12 +295,12 @@ static JSValue json_array(struct json_reader *r)
     }
 }
 
-/* Reads on to a member's value when this is the key that comes next. */
+/* If the next key is this one, moves on to the member's value. */
 static inline bool json_is_key(struct json_reader *r, const struct json_key *key)
 {
     const uint8_t *p = r->at;
     uint32_t i, length = key->length;
-    /* The byte behind the key is checked last: a text that ends before has a zero there. */
+    /* The byte after the key is checked last: a text that ends earlier has a zero there. */
     if (*p != '"' || (size_t)(r->end - p) < (size_t)length + 2)
         return false;
     p++;
@@ -313,7 +313,7 @@ static inline bool json_is_key(struct json_reader *r, const struct json_key *key
     return true;
 }
 
-/* A key, and its name among the engine's. */
+/* Reads a key, and finds the engine's atom for its name. */
 static bool json_key(struct json_reader *r, struct json_key *key)
 {
     const uint8_t *stop;
@@ -332,7 +332,7 @@ static bool json_key(struct json_reader *r, struct json_key *key)
         JSValue text = json_engine_text(r, key->text);
         if (JS_IsException(text))
             return false;
-        /* It is not found again by its bytes. */
+        /* This key cannot be found by its bytes. */
         key->text = NULL;
         key->atom = JS_ValueToAtom(r->ctx, text);
         JS_FreeValue(r->ctx, text);
@@ -354,14 +354,14 @@ static void json_forget(JSContext *ctx, struct json_kind *kind)
     js_free(ctx, kind);
 }
 
-/* Whether kinds are remembered where the reader is. Each depth has its own, so that an object
-   that is being read keeps its kind, whatever lies in it. */
+/* Whether kinds are remembered at the current depth. Each depth has its own kinds, so that an
+   object that is being read keeps its kind, whatever objects it contains. */
 static inline bool json_remembers(const struct json_reader *r)
 {
     return r->depth < JSON_DEPTHS;
 }
 
-/* Remembers of what kind an object is that was made member by member. */
+/* Remembers the kind of an object that was created member by member. */
 static bool json_remember(struct json_reader *r, JSValueConst object, struct json_key *keys,
                           int count)
 {
@@ -371,7 +371,7 @@ static bool json_remember(struct json_reader *r, JSValueConst object, struct jso
     int i;
     if (!json_remembers(r))
         return true;
-    /* One that has a member twice has another shape than its members say. */
+    /* An object with a repeated member has a shape that does not match its keys. */
     if (count == 0 || count > JSON_MEMBERS_MAX || !p->shape->is_hashed ||
         p->shape->prop_count != count || p->shape->deleted_prop_count)
         return true;
@@ -395,8 +395,8 @@ static bool json_remember(struct json_reader *r, JSValueConst object, struct jso
     return true;
 }
 
-/* Another kind that begins with the same members and goes on with the key that comes next, or
-   ends here. */
+/* Returns another kind that starts with the same members and continues with the next key, or ends
+   here. */
 static struct json_kind *json_other_kind(struct json_reader *r, struct json_kind *kind, int count,
                                          bool is_whole)
 {
@@ -457,7 +457,7 @@ static JSValue json_object(struct json_reader *r)
 {
     size_t base = r->values_used, keys_base = r->keys_used;
     uint32_t depth = r->depth;
-    /* The kind that it seems to be of; without one, its keys are kept. */
+    /* The kind that the object seems to have; if there is none, its keys are recorded. */
     struct json_kind *kind = NULL;
     uint8_t next = json_space(r);
     int count;
@@ -548,7 +548,7 @@ static JSValue json_value(struct json_reader *r)
     }
 }
 
-/* `text` is followed by a zero, which does not count. Where the answer is [`JSON_THROWN`], an
+/* `text` is followed by a zero, which is not part of it. If the result is [`JSON_THROWN`], an
    exception is pending. */
 enum json_end airlock_json(JSContext *ctx, const uint8_t *text, size_t length, uint32_t depth_max,
                            JSValue *value)
@@ -566,7 +566,7 @@ enum json_end airlock_json(JSContext *ctx, const uint8_t *text, size_t length, u
         memset(shorts, 0, sizeof(shorts));
         r->shorts = shorts;
     }
-    /* All that is made stays: nothing would be found to collect. */
+    /* All created values stay in use, so a collection would find nothing. */
     ctx->rt->malloc_gc_threshold = -1;
     *value = json_value(r);
     if (!JS_IsException(*value) && (json_space(r), r->at != r->end)) {
@@ -591,7 +591,7 @@ enum json_end airlock_json(JSContext *ctx, const uint8_t *text, size_t length, u
     return r->failed;
 }
 
-/* How deeply brackets nest in a text, those in quotes left out. */
+/* Returns the nesting depth of the brackets in a text, without those in quotes. */
 static uint32_t json_nesting(const uint8_t *p, const uint8_t *end)
 {
     uint32_t depth = 0, deepest = 0;
@@ -609,10 +609,10 @@ static uint32_t json_nesting(const uint8_t *p, const uint8_t *end)
     return deepest;
 }
 
-/* What is wrong with a text, in the words of all guests; zero bytes when it is JSON. */
+/* Writes the error message of all guests for a text; zero bytes if the text is JSON. */
 size_t airlock_not_json(const uint8_t *text, size_t length, uint8_t *words, size_t words_max);
 
-/* The engine has refused a text, or a reviver has thrown: if it is the text, it is said where. */
+/* After the engine refused a text or a reviver threw: locates the error if the text is invalid. */
 static void json_say_why(JSContext *ctx, const char *bytes, size_t length)
 {
     char words[200];
@@ -628,8 +628,8 @@ static void json_say_why(JSContext *ctx, const char *bytes, size_t length)
     }
 }
 
-/* `JSON.parse`; with a reviver, and for whatever is not JSON, the engine's own, which descends
-   as far as the text does. */
+/* `JSON.parse`. With a reviver, and for a text that is not JSON, this calls the engine's own, which
+   recurses as deeply as the text nests. */
 static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSValueConst *argv)
 {
     JSValue text = JS_ToString(ctx, argv[0]), value = JS_EXCEPTION;
@@ -664,7 +664,7 @@ static JSValue json_parse(JSContext *ctx, JSValueConst this_val, int argc, JSVal
     return value;
 }
 
-/* Puts this `JSON.parse` in the place of the engine's. */
+/* Replaces the engine's `JSON.parse` with this one. */
 int airlock_install(JSContext *ctx)
 {
     JSValue json = JS_GetPropertyStr(ctx, ctx->global_obj, "JSON");

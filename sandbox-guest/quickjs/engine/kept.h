@@ -1,8 +1,8 @@
-/* What a `WeakRef` was made of or has answered stays until the present job ends, as the language
-   has it. The engine lets go of an object with its last reference, so that without this
-   `new WeakRef({}).deref()` is nothing. */
+/* The object from which a `WeakRef` was created, or that `deref` returned, is kept until the
+   current job ends, as the specification requires. The engine frees an object with its last
+   reference, so without this `new WeakRef({}).deref()` would be undefined. */
 
-#define KEPT_LOOKED_AT 8 /* of those kept last, so that asking again and again takes no room */
+#define KEPT_LOOKED_AT 8 /* latest targets that are compared, so that repeated calls keep no more */
 
 static struct {
     JSValue *targets;
@@ -18,7 +18,7 @@ static void airlock_keep(JSContext *ctx, JSValueConst target)
     if (used == airlock_kept.room) {
         size_t wanted = used ? used * 2 : 16;
         JSValue *grown = js_realloc_rt(ctx->rt, airlock_kept.targets, wanted * sizeof(*grown));
-        /* Without memory it is as weak as it ever was. */
+        /* Without memory, the object is not kept. */
         if (!grown)
             return;
         airlock_kept.targets = grown;
@@ -27,7 +27,7 @@ static void airlock_keep(JSContext *ctx, JSValueConst target)
     airlock_kept.targets[airlock_kept.used++] = js_dup(target);
 }
 
-/* To be called between two jobs. */
+/* Must be called between two jobs. */
 void airlock_release(JSContext *ctx)
 {
     while (airlock_kept.used > 0)

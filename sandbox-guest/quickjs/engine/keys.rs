@@ -1,8 +1,9 @@
-//! When the engine makes texts of keys.
+//! Corrections of the moment at which the engine converts keys to text.
 
 use super::Correction;
 
-/// `{ [key]: value }` makes a text or a symbol of the key before it looks at the value, and once.
+/// `{ [key]: value }` converts the key to a text or a symbol before it evaluates the value, and
+/// only once.
 pub(crate) const KEYS_COME_BEFORE_VALUES: Correction = Correction {
     wrong: "
         if (js_parse_expr(s))
@@ -22,8 +23,8 @@ pub(crate) const KEYS_COME_BEFORE_VALUES: Correction = Correction {
 ",
 };
 
-/// `object[key] = value` makes a text or a symbol of the key when the value is there, and so does
-/// `[object[key] = value] = items`.
+/// `object[key] = value` converts the key to a text or a symbol after it has evaluated the value,
+/// and so does `[object[key] = value] = items`.
 pub(crate) const TARGETS_KEEP_THEIR_KEYS: Correction = Correction {
     wrong: "
             break;
@@ -83,7 +84,7 @@ pub(crate) const KEYS_ARE_READ_ONCE: Correction = Correction {
 ",
 };
 
-/// Where there is no object the key is not asked at all.
+/// If there is no object, the key is not converted.
 pub(crate) const NOTHING_READS_NO_KEY: Correction = Correction {
     wrong: "
     slow_path:

@@ -1,9 +1,10 @@
-//! Where the engine goes wrong in loops.
+//! Corrections of loops.
 
 use super::Correction;
 
-/// What a function in a round of `for (let i = 0; …)` calls `i` is that round's: `continue` went
-/// past the place where the names of a round are left to it, so that all rounds shared one.
+/// A function created in an iteration of `for (let i = 0; …)` captures the `i` of that iteration.
+/// `continue` skipped the code that creates the variables of each iteration, so all iterations
+/// shared one `i`.
 pub(crate) const ROUNDS_HAVE_A_LABEL: Correction = Correction {
     wrong: "
             int label_cont, label_break, label_body, label_test;
@@ -48,8 +49,7 @@ pub(crate) const ROUNDS_LEAVE_THEIR_NAMES: Correction = Correction {
 ",
 };
 
-/// `continue one` of `one: two: for (…)` goes on with the loop: only the name next to a loop was
-/// one of its names.
+/// `continue one` in `one: two: for (…)` continues the loop; only the innermost label worked.
 pub(crate) const NAMES_OF_NAMED_LOOPS_ARE_MARKED: Correction = Correction {
     wrong: "
     JSAtom label_name; /* JS_ATOM_NULL if none */

@@ -1,8 +1,8 @@
-/* Moving the items of a plain list.
+/* Moves the items of a plain list.
 
-   The engine copies them one by one, and counts a reference to each up and one down: `splice` in
-   the middle of a list touched every object behind it. Where all that is behind moves, only what
-   is then there twice or no more has to be counted. */
+   The engine copies items one by one, and increments and decrements the reference count of each:
+   `splice` in the middle of a list touched every object after that position. If all later items
+   move, only the counts of items that are then duplicated or removed have to change. */
 
 static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from, int64_t count)
 {
@@ -14,7 +14,7 @@ static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from
     int64_t length = p->u.array.count;
     if (count <= 0 || to < 0 || to >= from || from + count != length)
         return false;
-    /* What comes first is no more, what comes last is there twice until it is deleted. */
+    /* The first items are overwritten; the last ones are duplicated until they are deleted. */
     JSValue *items = p->u.array.u.values;
     int64_t end = to + count;
     int64_t gone = min_int64(from, end) - to;
@@ -27,7 +27,7 @@ static bool airlock_moved(JSContext *ctx, JSValue list, int64_t to, int64_t from
     for (int64_t i = end > from ? end : from; i < length; i++)
         js_dup(items[i]);
     memmove(items + to, items + from, count * sizeof(*items));
-    /* Last, since what is freed here may free more. */
+    /* At the end, because freeing these may free other objects. */
     for (int64_t i = 0; i < gone; i++)
         JS_FreeValue(ctx, lost[i]);
     js_free(ctx, lost);

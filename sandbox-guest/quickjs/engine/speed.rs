@@ -1,8 +1,8 @@
-//! Where the engine's own sources are right and slow: what of them is done in fewer steps.
+//! Optimisations of correct but slow parts of the engine.
 
 use super::Correction;
 
-/// `items.splice(at, 1)` moves what is behind without touching each; `engine/move.h` has how.
+/// `items.splice(at, 1)` moves the later items without visiting each one; see `engine/move.h`.
 pub(crate) const LISTS_MOVE_IN_ONE_PIECE: Correction = Correction {
     wrong: "
             p = NULL;
@@ -24,8 +24,8 @@ pub(crate) const LISTS_MOVE_IN_ONE_PIECE: Correction = Correction {
 ",
 };
 
-/// A plain list whose last item is deleted, as `splice` does, stays one: each later use of it took
-/// a look-up by name.
+/// A plain list stays plain when its last item is deleted, as in `splice`; otherwise each later
+/// access took a look-up by name.
 pub(crate) const LISTS_LOSE_THEIR_LAST: Correction = Correction {
     wrong: "
                     p->class_id == JS_CLASS_MAPPED_ARGUMENTS) {
@@ -50,7 +50,7 @@ pub(crate) const LISTS_LOSE_THEIR_LAST: Correction = Correction {
 ",
 };
 
-/// `unshift` on a plain list moves what is there in one piece, as `push` has a short way too: item
+/// `unshift` on a plain list moves the items all at once, similar to the fast path of `push`; item
 /// by item, 32,000 of them took two seconds.
 pub(crate) const LISTS_GROW_AT_THEIR_BEGINNING_IN_ONE_PIECE: Correction = Correction {
     wrong: "
@@ -81,8 +81,8 @@ pub(crate) const ITEMS_AT_THE_BEGINNING_MAKE_ROOM: Correction = Correction {
 ",
 };
 
-/// A number of a few digits and nothing else is read where it stands. The engine's own reader
-/// multiplies powers of ten, and takes as long for `1` as for `1.7976931348623157e308`.
+/// A number that consists of a few digits is parsed directly. The engine's own parser multiplies
+/// powers of ten, and takes as long for `1` as for `1.7976931348623157e308`.
 pub(crate) const PLAIN_NUMBERS_ARE_READ_AT_ONCE: Correction = Correction {
     wrong: "
             flags = ATOD_ACCEPT_BIN_OCT | ATOD_ACCEPT_LEGACY_OCTAL |
@@ -101,8 +101,8 @@ pub(crate) const PLAIN_NUMBERS_ARE_READ_AT_ONCE: Correction = Correction {
 ",
 };
 
-/// The heap is this guest's in any case: a function that is called by its address is one that
-/// each run enters into its table first.
+/// The engine calls this guest's heap directly: in each run, a function that is called through the
+/// table costs a table entry.
 pub(crate) const BLOCKS_ARE_TAKEN_FROM_THE_HEAP: Correction = Correction {
     wrong: "
     b = rt->mf.js_malloc(rt->malloc_state.opaque,
@@ -147,7 +147,8 @@ pub(crate) const BLOCKS_SAY_HOW_LARGE_THEY_ARE: Correction = Correction {
 ",
 };
 
-/// Every function's code grew from one byte on, in ten steps up to a hundred.
+/// The buffer of a function's code starts with spare capacity; it started with one byte, and needed
+/// ten steps to reach a hundred.
 pub(crate) const CODE_BEGINS_WITH_ROOM: Correction = Correction {
     wrong: "
         if (size < new_size || size < s->allocated_size) /* overflow test */

@@ -1,6 +1,6 @@
-/* An error that cannot be caught leaves the functions that it comes through, and no further: where
-   the engine makes a rejected promise of an error, the script goes on behind it. So whoever is
-   stopped for good is also asked before every call and every jump back, and stopped again. */
+/* An error that cannot be caught ends the functions that it passes through, but if the engine turns
+   the error into a rejected promise, the script continues after that. So a stopped script is also
+   checked before every call and every backward jump, and is stopped again. */
 
 static int airlock_is_stopped(JSRuntime *rt, void *context)
 {

@@ -1,6 +1,6 @@
-/* The words of errors that the engine says too little with. */
+/* Messages of errors for which the engine's own message is not clear enough. */
 
-/* Enough of a text to find it again, with a mark where there was more. */
+/* The beginning of a text, with a mark if the text is longer. */
 struct airlock_shown {
     char text[68];
 };
@@ -28,7 +28,7 @@ static struct airlock_shown airlock_shown_value(JSContext *ctx, JSValueConst val
     return shown;
 }
 
-/* What a value is, where that says enough. No function of a script is called for it. */
+/* The kind of an object, symbol or string; any other value itself. Calls no script function. */
 static struct airlock_shown airlock_kind(JSContext *ctx, JSValueConst value)
 {
     const char *kind = NULL;
@@ -51,8 +51,8 @@ static void airlock_not_iterable(JSContext *ctx, JSValueConst value)
     JS_ThrowTypeError(ctx, "%s is not iterable", airlock_kind(ctx, value).text);
 }
 
-/* A class that is called as a function. It happened where it was called: the class has a frame by
-   then, but none of its lines has run. */
+/* A class that is called as a function. The error is located at the call: the class already has a
+   frame, but none of its lines has run. */
 static void airlock_class_called(JSContext *ctx, JSValueConst class)
 {
     const char *name = get_func_name(ctx, class);
@@ -66,7 +66,7 @@ static void airlock_class_called(JSContext *ctx, JSValueConst class)
     JS_Throw(ctx, error);
 }
 
-/* A built-in of a text that wants an expression to have the flag `g`. */
+/* A string method that requires a regular expression with the flag `g`. */
 static void airlock_not_global(JSContext *ctx)
 {
     const char *name = get_func_name(ctx, ctx->rt->current_stack_frame->cur_func);
@@ -75,7 +75,7 @@ static void airlock_not_global(JSContext *ctx)
     JS_FreeCString(ctx, name);
 }
 
-/* From here on a text is no part of a URI. */
+/* Throws the error for a text that is not valid in a URI from this position on. */
 static int airlock_not_uri(JSContext *ctx, JSString *text, int at)
 {
     const int shown_max = 20;
@@ -83,7 +83,7 @@ static int airlock_not_uri(JSContext *ctx, JSString *text, int at)
     JSValue rest = js_sub_string(ctx, text, at, end);
     const char *found = JS_IsException(rest) ? NULL : JS_ToCString(ctx, rest);
     if (found)
-        js_throw_URIError(ctx, "URI malformed at character %d, where `%s%s` stands", at + 1,
+        js_throw_URIError(ctx, "URI malformed at character %d: `%s%s`", at + 1,
                           found, end < text->len ? "\xe2\x80\xa6" : "");
     JS_FreeCString(ctx, found);
     JS_FreeValue(ctx, rest);
@@ -96,7 +96,7 @@ static void airlock_not_regex(JSContext *ctx, JSValueConst source, const char *w
                         airlock_shown_value(ctx, source).text, why);
 }
 
-/* A value that no BigInt can be, which is a number or a string. */
+/* A number or string that cannot be converted to a BigInt. */
 static JSValue airlock_no_bigint(JSContext *ctx, JSValueConst value)
 {
     struct airlock_shown shown = airlock_shown_value(ctx, value);

@@ -1,6 +1,5 @@
-//! Where the engine says too little: errors that name what was given, and are placed where the
-//! script did it. What both engines can say they say alike; `words.h` has what needs more than a
-//! sentence.
+//! Corrections of error messages: errors name the value, and are located where the script caused
+//! them. Where possible, both engines use the same text; `words.h` has the longer code.
 
 use super::Correction;
 
@@ -259,7 +258,7 @@ static int check_exception_free(",
     },
 ];
 
-/// `A()` of a class is an error of the line that calls, not of the class.
+/// Calling a class as `A()` is an error on the line of the call, not of the class.
 const CLASSES_ARE_NAMED: Correction = Correction {
     wrong: "
                 JS_ThrowTypeError(ctx, \"class constructors must be invoked with 'new'\");
@@ -269,7 +268,7 @@ const CLASSES_ARE_NAMED: Correction = Correction {
 ",
 };
 
-/// An uncaught error without a word tells nobody that it came from `Promise.any`.
+/// An uncaught error without a message does not show that it came from `Promise.any`.
 const ANY_SAYS_SOMETHING: Correction = Correction {
     wrong: "
     if (JS_IsException(obj))

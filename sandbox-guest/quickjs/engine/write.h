@@ -1,14 +1,14 @@
-/* Values to JSON text, for the arguments of calls and the value of a script: straight from where
-   they lie into the bytes that go out. It only looks. Where there is a getter, a `toJSON`, a
-   proxy, or anything that is not a plain value, it stops before a line of the script has run, and
-   the encoder that asked (`to_json.rs`) begins anew; that one also has the words for what JSON
-   cannot say. */
+/* Writes values as JSON text, for the arguments of calls and the value of a script: directly from
+   the engine's memory into the output bytes. It runs no code of the script. If there is a getter, a
+   `toJSON`, a proxy, or anything else that is not plain data, it stops, and the caller
+   (`to_json.rs`) starts again with its own encoder, which also has the messages for values that
+   JSON cannot express. */
 
 #define WRITE_ESCAPE_MAX 6 /* bytes that one character may take */
 
 struct json_writer {
     JSContext *ctx;
-    /* The text of whoever asked, and its bytes: what is written, and what there is room for. */
+    /* The caller's text, and its bytes: start, current position, and end of the room. */
     void *text;
     uint8_t *start, *at, *end;
     size_t bytes_max;
@@ -16,8 +16,8 @@ struct json_writer {
     enum json_end failed;
 };
 
-/* Makes room in a text of which so much is written; says where it begins, and where the room
-   ends. */
+/* Makes room in a text with `written` bytes; returns the address of the text, and the end of the
+   room in `end`. */
 uint8_t *airlock_room(void *text, size_t written, size_t more, uint8_t **end);
 
 static bool write_value(struct json_writer *w, JSValueConst value);
@@ -65,7 +65,7 @@ static inline bool write_is_plain(uint32_t c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* One character that is not a plain one. */
+/* Writes a character that needs an escape. */
 static inline uint8_t *write_escaped(uint8_t *to, uint32_t c)
 {
     static const char digits[] = "0123456789abcdef";
@@ -135,7 +135,7 @@ static bool write_text(struct json_writer *w, JSString *text)
     return write_byte(w, '"');
 }
 
-/* A text that is still in pieces. */
+/* Writes a string that is stored in pieces. */
 static no_inline bool write_rope(struct json_writer *w, JSValueConst rope)
 {
     JSValue whole = js_linearize_string_rope(w->ctx, rope);
@@ -159,7 +159,7 @@ static bool write_double(struct json_writer *w, double number)
                        js_dtoa(digits, number, 10, 0, JS_DTOA_FORMAT_FREE, &memory));
 }
 
-/* Whether an object is asked for what stands for it; unsure of a proxy is yes. */
+/* Whether an object has a `toJSON`; true for a proxy, where this is not known. */
 static bool write_has_to_json(JSObject *object)
 {
     for (; object; object = object->shape->proto) {
@@ -203,7 +203,7 @@ static bool write_record(struct json_writer *w, JSObject *object)
         uint32_t index;
         if (name == JS_ATOM_NULL || !(member->flags & JS_PROP_ENUMERABLE))
             continue;
-        /* Members that are numbers come first, in their own order. */
+        /* Members whose names are numbers come first, in numeric order. */
         if (JS_AtomIsArrayIndex(w->ctx, &index, name))
             return write_fail(w, JSON_UNSURE);
         text = w->ctx->rt->atom_array[name];
@@ -228,7 +228,7 @@ static bool write_object(struct json_writer *w, JSObject *object)
     bool is_array = object->class_id == JS_CLASS_ARRAY && object->fast_array;
     bool is_record = object->class_id == JS_CLASS_OBJECT && !object->is_exotic;
     bool is_written;
-    /* What contains itself ends here too. */
+    /* A value that contains itself ends here too. */
     if ((!is_array && !is_record) || w->depth >= w->depth_max || write_has_to_json(object))
         return write_fail(w, JSON_UNSURE);
     w->depth++;
@@ -260,7 +260,7 @@ static bool write_value(struct json_writer *w, JSValueConst value)
     }
 }
 
-/* Writes the text of a value behind nothing; how long it is stands in `length`. */
+/* Writes the text of a value, and sets `length` to its length. */
 int airlock_write(JSContext *ctx, JSValueConst value, void *text, size_t bytes_max,
                   uint32_t depth_max, size_t *length)
 {

@@ -1,9 +1,9 @@
-//! A call: from a stub's argument to bytes for the host, and from the host's
-//! outcome back to a settled promise.
+//! Calls: converts a stub's arguments to bytes for the host, and settles the promise with the
+//! host's outcome.
 
 use std::rc::Rc;
 
-use guest_common::args::{self, Given, Way};
+use guest_common::args::{self, ArgsShape, StubArgs};
 use guest_common::calls;
 use guest_common::json::{Bounds, Purpose, Refusal};
 use guest_common::place::{Place, innermost};
@@ -12,12 +12,12 @@ use rquickjs::{Ctx, Error, Function, Persistent, Result, Value};
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
 use crate::place;
-use crate::raw::{self, Unread};
-use crate::run::{Run, Waiting};
+use crate::raw::{self, JsonReadError};
+use crate::run::{PendingCall, Run};
 use crate::{naming, native, quiet, to_json, tokens, tool_error};
 
-/// What a stub does. Bad arguments reject the promise that is returned, as
-/// those of any asynchronous function would.
+/// Makes a call for a stub. Invalid arguments reject the returned promise, as in any async
+/// function.
 pub(crate) fn make<'js>(
     ctx: &Ctx<'js>,
     run: &Rc<Run>,
@@ -41,7 +41,7 @@ pub(crate) fn make<'js>(
         line,
         column,
     });
-    let waiting = Waiting {
+    let waiting = PendingCall {
         resolve: Persistent::save(ctx, resolve),
         reject: Persistent::save(ctx, reject),
         places,
@@ -50,14 +50,14 @@ pub(crate) fn make<'js>(
     Ok(promise.into_value())
 }
 
-/// A call is where its bracket is, as in every guest; the engine points at the member, or into
-/// the arguments.
+/// Returns the places of a call. A call is located at its parenthesis, as in every guest; the
+/// engine's own position is that of the member, or one inside the arguments.
 fn places_of_call(ctx: &Ctx<'_>, run: &Run, at: ToolAt) -> Result<Vec<Place>> {
     let mut places = place::here(ctx, run)?;
     let stubs = run.stubs.borrow();
     if let (Some(place), Some(stub)) = (places.first_mut(), stubs::tool(&stubs, at)) {
         let script = run.script.borrow();
-        let tokens = run.tokens.get_or_init(|| tokens::of(&script));
+        let tokens = run.tokens.get_or_init(|| tokens::tokenize(&script));
         let names = [&*stub.member, &*stub.flat, &*stub.short];
         let found = naming::bracket_of(&script, tokens, (place.line, place.column), names);
         if let Some(found) = found {
@@ -84,7 +84,7 @@ fn encode_args<'js>(
         stubs::tool(&stubs, at).map(|stub| stub.order.clone())
     };
     let order = order.unwrap_or_default();
-    let given = Given {
+    let given = StubArgs {
         count: args.len(),
         first_is_object: first.is_object(),
         first_is_undefined: first.is_undefined(),
@@ -93,9 +93,9 @@ fn encode_args<'js>(
         to_json::encode(value, name, Purpose::Arguments, bounds, run)
     };
     match given.way(&order)? {
-        Way::Nothing => Ok(b"{}".to_vec()),
-        Way::InOrder => args::in_order(args, &order, bounds, encode),
-        Way::AsObject => args::object(encode(&first, "arguments", bounds)?),
+        ArgsShape::Nothing => Ok(b"{}".to_vec()),
+        ArgsShape::InOrder => args::in_order(args, &order, bounds, encode),
+        ArgsShape::AsObject => args::object(encode(&first, "arguments", bounds)?),
     }
 }
 
@@ -122,8 +122,8 @@ fn rejected<'js>(
     Ok(promise.into_value())
 }
 
-/// Settles the promise of one call. A ticket that is not open is ignored: the
-/// host's word cannot reach what the script does not wait for.
+/// Settles the promise of one call. A ticket that is not open is ignored: the host can only settle
+/// promises that the script waits for.
 pub(crate) fn settle(ctx: &Ctx<'_>, run: &Run, outcome: CallOutcome) -> Result<()> {
     let Some(waiting) = run.calls.borrow_mut().waiting.remove(&outcome.ticket) else {
         return Ok(());
@@ -144,7 +144,7 @@ fn reject(
     run: &Run,
     failure: &Failure,
     ticket: CallTicket,
-    Waiting { reject, places, .. }: Waiting,
+    PendingCall { reject, places, .. }: PendingCall,
 ) -> Result<()> {
     let error = tool_error::make(ctx, run, failure, Some(ticket), places)?;
     call(ctx, reject, error)
@@ -159,7 +159,7 @@ fn call<'js>(
     Ok(())
 }
 
-/// A value from JSON text; no text is `undefined`.
+/// Parses JSON text; an empty text gives `undefined`.
 pub(crate) fn decoded<'js>(
     ctx: &Ctx<'js>,
     run: &Run,
@@ -172,11 +172,13 @@ pub(crate) fn decoded<'js>(
     let too_deep = || format!("it is nested more than {depth_max} levels deep");
     let error = match raw::from_json(ctx, &mut text, depth_max) {
         Ok(value) => return Ok(value),
-        Err(Unread::TooDeep) => return Err(too_deep()),
-        Err(Unread::Thrown(error)) => error,
-        Err(Unread::Unsure) if to_json::depth_of(&text) > depth_max => return Err(too_deep()),
-        // The engine has the words for what is wrong.
-        Err(Unread::Unsure) => match ctx.json_parse(text) {
+        Err(JsonReadError::TooDeep) => return Err(too_deep()),
+        Err(JsonReadError::Thrown(error)) => error,
+        Err(JsonReadError::Unsure) if to_json::depth_of(&text) > depth_max => {
+            return Err(too_deep());
+        }
+        // The engine produces the error message.
+        Err(JsonReadError::Unsure) => match ctx.json_parse(text) {
             Ok(value) => return Ok(value),
             Err(error) => error,
         },
@@ -185,5 +187,5 @@ pub(crate) fn decoded<'js>(
     let message = error
         .as_object()
         .and_then(|error| quiet::text(error, "message", 200));
-    Err(message.unwrap_or_else(|| "it cannot be read".to_owned()))
+    Err(message.unwrap_or_else(|| "unknown error".to_owned()))
 }

@@ -1,10 +1,10 @@
-//! The guest's clock stands still: it shows what the host said last.
+//! The guest's clock. It does not advance on its own: it shows the time that the host sent last.
 
 use std::cell::Cell;
 
 thread_local! {
     static NOW_MS: Cell<u64> = const { Cell::new(0) };
-    /// What `performance.now()` counts from.
+    /// Start of `performance.now()`.
     static ORIGIN_MS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -13,7 +13,7 @@ pub(crate) fn start_at(now_ms: u64) {
     ORIGIN_MS.set(now_ms);
 }
 
-/// Time never goes back, whatever the host says.
+/// Advances the clock. Time never goes back, whatever the host sends.
 pub(crate) fn advance_to(now_ms: u64) {
     NOW_MS.set(now_ms.max(self::now_ms()));
 }

@@ -1,4 +1,4 @@
-//! The native half of `console`. What is kept of it stands in `guest_common`.
+//! The native part of `console`. `guest_common` stores the printed lines.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use rquickjs::{Ctx, Error, Result, Value};
 use crate::run::Run;
 use crate::{inspect, native, raw};
 
-/// `print(level, ...values)`: what every method of `console` ends in.
+/// `print(level, ...values)`: every method of `console` calls it.
 pub(crate) fn print<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let level = level(native::arg(ctx, args, 0).as_int());
     let text = inspect::line(args.get(1..).unwrap_or_default(), run)?;

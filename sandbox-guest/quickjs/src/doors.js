@@ -1,12 +1,13 @@
-// Closes what this engine opens and no script needs.
+// Removes features of this engine that no script needs.
 (function ({ random }) {
   const { defineProperty, getPrototypeOf, setPrototypeOf } = Object;
   const { EvalError, Error, Math, Function } = globalThis;
   const hidden = (object, name, value) =>
     defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
 
-  // Text never becomes code. Each constructor of functions is one that refuses, with the
-  // prototype of the one that it stands for, so that `instanceof` still answers.
+  // Text never becomes code. Each function constructor is replaced with one that throws. The new
+  // one
+  // has the prototype of the old one, so that `instanceof` still works.
   const refuse = () => {
     throw new EvalError("a script cannot turn text into code; write the code itself");
   };
@@ -28,7 +29,7 @@
   }
   hidden(globalThis, "eval", { eval(text) { refuse(text); } }.eval);
 
-  // No shared memory, no hooks into how errors are made, nothing that only this engine has.
+  // No shared memory, no hooks into the creation of errors, no globals that only this engine has.
   for (const name of ["SharedArrayBuffer", "Atomics", "WebAssembly", "DOMException", "InternalError"]) {
     delete globalThis[name];
   }

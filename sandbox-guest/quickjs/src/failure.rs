@@ -1,5 +1,5 @@
-//! An uncaught error as plain data. Nothing of the script runs for it: no
-//! getter, no `toString`, no proxy trap.
+//! Converts an uncaught error to plain data. No code of the script runs during the conversion: no
+//! getter, `toString` or proxy trap.
 
 use guest_common::failure::{
     self as common, CAUSE_VALUE_MAX, CAUSES_MAX, ERRORS_MAX, MESSAGE_MAX, NAME_MAX, errors_within,
@@ -14,10 +14,10 @@ use crate::place;
 use crate::run::Run;
 use crate::{inspect, naming, native, quiet, tool_error};
 
-/// The engine's own words for recursion without end.
+/// The engine's message for endless recursion.
 const TOO_DEEP: &str = "Maximum call stack size exceeded";
 
-/// How a run ends with this value thrown.
+/// Returns the state of a run that ends with this thrown value.
 pub(crate) fn state_of(value: &Value<'_>, run: &Run) -> StepState {
     let error = of_value(value, run);
     if error.name == "RangeError" && error.message == TOO_DEEP && value.is_error() {
@@ -83,7 +83,7 @@ fn of_object(object: &Object<'_>, run: &Run) -> ScriptError {
     error
 }
 
-/// The errors of an `AggregateError`.
+/// Describes the errors of an `AggregateError`.
 fn within(object: &Object<'_>, run: &Run) -> String {
     let errors = quiet::read(object, "errors");
     let Some(errors) = errors.filter(Value::is_array).and_then(Value::into_object) else {
@@ -93,7 +93,7 @@ fn within(object: &Object<'_>, run: &Run) -> String {
     let length = length.unwrap_or(0.0) as usize;
     let shown: Vec<_> = (0..length.min(ERRORS_MAX))
         .filter_map(|at| quiet::read(&errors, &at.to_string()))
-        .map(|error| shown(&error, run))
+        .map(|error| display_value(&error, run))
         .collect();
     errors_within(&shown, length.saturating_sub(ERRORS_MAX))
 }
@@ -104,7 +104,7 @@ fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
         let Some(cause) = quiet::read(&present, "cause") else {
             return;
         };
-        message.push_str(&format!(" (cause: {})", shown(&cause, run)));
+        message.push_str(&format!(" (cause: {})", display_value(&cause, run)));
         let Some(next) = cause.into_object() else {
             return;
         };
@@ -112,15 +112,16 @@ fn append_causes(object: &Object<'_>, message: &mut String, run: &Run) {
     }
 }
 
-/// A value that another error has within it.
-fn shown(value: &Value<'_>, run: &Run) -> String {
+/// Describes a value that another error contains.
+fn display_value(value: &Value<'_>, run: &Run) -> String {
     match value.as_object().filter(|_| is_error(value)) {
         Some(error) => headline(error),
         None => cut(&shown_value(value, run), CAUSE_VALUE_MAX),
     }
 }
 
-/// A value that is no error, for a report about the end of a run: by then the stack is empty.
+/// Formats a thrown value that is not an error, for the report of the run's end, when the stack is
+/// empty.
 fn shown_value(value: &Value<'_>, run: &Run) -> String {
     native::quietly(value.ctx(), inspect::one(value, run)).unwrap_or_default()
 }
@@ -132,7 +133,7 @@ fn headline(object: &Object<'_>) -> String {
     )
 }
 
-/// As the console shows an error.
+/// Formats an error as the console prints it.
 pub(crate) fn headline_and_stack(object: &Object<'_>, run: &Run) -> Result<String> {
     Ok(with_frames(headline(object), &frames_text(object, run)?))
 }

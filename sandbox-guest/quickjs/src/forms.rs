@@ -1,10 +1,10 @@
-//! The forms that a script may have, and how each becomes a promise of its value.
+//! The forms of a script, and how each becomes a promise of its value.
 //!
-//! A body becomes that of an asynchronous function; a single function is called
-//! with the input; a single expression is the value; a module is what it exports
-//! by default. The wrapper has lines of its own, so that it moves no column. It
-//! does not begin with a bracket: whether that begins an arrow function the engine
-//! finds out by reading all of the script once more.
+//! A body becomes the body of an async function; a single function is called with the input; a
+//! single expression is the value; a module's value is its default export. The wrapper is on
+//! separate lines, so that it moves no column. It does not begin with a parenthesis: the engine
+//! would parse the whole script once more to find out whether the parenthesis begins an arrow
+//! function.
 
 use guest_common::forms::{self, Fault, readable};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -26,10 +26,10 @@ const FUNCTION: (&str, &str) = (
     "\n; return await main(input) }",
 );
 
-/// What was started.
-pub(crate) enum Started<'js> {
+/// A started script.
+pub(crate) enum StartedScript<'js> {
     Value(Promise<'js>),
-    /// Its value is what it exports, once it is evaluated.
+    /// A module, whose value is its default export once it is evaluated.
     Module(Object<'js>, Promise<'js>),
 }
 
@@ -50,18 +50,18 @@ pub(crate) fn start<'js>(
     ctx: &Ctx<'js>,
     script: &str,
     run: &Run,
-) -> std::result::Result<Started<'js>, Unstartable> {
+) -> std::result::Result<StartedScript<'js>, Unstartable> {
     let script = readable(script).map_err(|fault| syntax_error(fault, run))?;
     let script = script.as_ref();
     run.script_lines.set(forms::lines(script));
     run.lines_before.set(1);
-    let wrapper = match shape::of(script, |text| parses(ctx, text)) {
+    let wrapper = match shape::detect(script, |text| parses(ctx, text)) {
         Some(Single::Function) => FUNCTION,
         Some(Single::Expression) => EXPRESSION,
         None => BODY,
     };
     match function(ctx, wrapper, script, run) {
-        Ok(function) => Ok(Started::Value(function.call(())?)),
+        Ok(function) => Ok(StartedScript::Value(function.call(())?)),
         Err(error) => {
             let error = native::caught(ctx, error);
             if forms::looks_like_module(script) {
@@ -87,7 +87,7 @@ fn function<'js>(
     made.into_function().ok_or(Error::Unknown)
 }
 
-/// Whether a text is an expression. The function around it is made and never called.
+/// Whether a text is an expression. Compiles a function around the text, which is never called.
 fn parses(ctx: &Ctx<'_>, text: &str) -> bool {
     let function = format!("0, async function () {{ return (\n{text}\n) }}");
     let made = raw::eval(ctx, "expression", function);
@@ -101,7 +101,7 @@ fn start_module<'js>(
     ctx: &Ctx<'js>,
     script: &str,
     run: &Run,
-) -> std::result::Result<Started<'js>, Unstartable> {
+) -> std::result::Result<StartedScript<'js>, Unstartable> {
     let name = run.script_name.borrow().clone();
     let module = raw::module(ctx, &name, script.to_owned()).map_err(|error| {
         let error = native::caught(ctx, error);
@@ -112,11 +112,11 @@ fn start_module<'js>(
         }
     })?;
     let (exports, evaluated) = raw::run_module(&module)?;
-    Ok(Started::Module(exports, evaluated))
+    Ok(StartedScript::Module(exports, evaluated))
 }
 
-/// The value of a module, once it is evaluated: its default export, or what that returns when
-/// it is a function.
+/// Returns the value of an evaluated module: its default export, or, if that is a function, the
+/// result of calling the function.
 pub(crate) fn default_export<'js>(exports: &Object<'js>) -> Result<Value<'js>> {
     let ctx = exports.ctx();
     if !exports.contains_key("default")? {
@@ -136,7 +136,7 @@ fn quiet_name(error: &Value<'_>) -> Option<String> {
     quiet::text(error.as_object()?, "name", 100)
 }
 
-/// The engine's words, with a position in the script.
+/// Converts the engine's error to one with a position in the script.
 fn explained(error: &Value<'_>, script: &str, run: &Run) -> Unstartable {
     let message = error
         .as_object()
@@ -145,7 +145,7 @@ fn explained(error: &Value<'_>, script: &str, run: &Run) -> Unstartable {
     let places = native::quietly(error.ctx(), place::of_error(error, run)).unwrap_or_default();
     let (line, column) = match places.first() {
         Some(place) => (place.line, place.column),
-        // What is missing is found missing behind the script's end.
+        // A missing part is reported at the script's end.
         None => forms::end_of(script),
     };
     let fault = Fault {
@@ -161,12 +161,12 @@ fn syntax_error(fault: Fault, run: &Run) -> Unstartable {
     Unstartable::Syntax(Box::new(error))
 }
 
-/// Finds no module, whatever it is asked for.
+/// A module loader that refuses every module.
 pub(crate) struct NoModules;
 
 impl NoModules {
     fn refuse(ctx: &Ctx<'_>) -> Error {
-        let message = "a script cannot import anything; what it may use is already there";
+        let message = "a script cannot import anything; servers and tools are globals";
         Exception::throw_type(ctx, message)
     }
 }

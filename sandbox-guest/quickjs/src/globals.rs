@@ -1,6 +1,6 @@
-//! What a script finds: standard ECMAScript without its doors, and the small
-//! surface that every guest offers. Everything here is made before the image is
-//! frozen; a run only adds its own stubs and input.
+//! The globals of a script: standard ECMAScript without access to the outside, and the few
+//! additions that every guest offers. All of them are created before the image is frozen; a run
+//! only adds its own stubs and input.
 
 use std::rc::Rc;
 
@@ -9,13 +9,13 @@ use rquickjs::context::EvalOptions;
 use rquickjs::object::Property;
 use rquickjs::{Ctx, Error, Function, Object, Result, Value};
 
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::native::{self, Native};
 use crate::run::Run;
 use crate::{console, failure, inspect, raw, stubs, timers, web};
 
-/// Closes what this engine opens and no script needs: text that becomes code, shared memory,
-/// and hooks into how errors are made.
+/// Removes features of this engine that no script needs: compiling text, shared memory, and hooks
+/// into the creation of errors.
 const DOORS: &str = include_str!("doors.js");
 
 const TIMERS: [(&str, Native, usize); 4] = [
@@ -32,7 +32,7 @@ const NATIVES: [(&str, Native, usize); 4] = [
     ("random", random, 0),
 ];
 
-/// Makes the globals of a fresh context and keeps what must not be lost.
+/// Creates the globals of a new context, and keeps the intrinsics that the guest needs.
 pub(crate) fn install(ctx: &Ctx<'_>, run: &Rc<Run>) -> Result<()> {
     for timer in TIMERS {
         let function = native::function(ctx, run, timer)?;
@@ -45,8 +45,8 @@ pub(crate) fn install(ctx: &Ctx<'_>, run: &Rc<Run>) -> Result<()> {
         let function = native::function(ctx, run, native)?;
         natives.prop(native.0, Property::from(function).enumerable())?;
     }
-    // The prelude replaces what an error's `stack` is read with.
-    let kept = |prototype| Kept::gather(ctx, prototype, stubs::traps(ctx, run)?);
+    // The prelude replaces the getter of an error's `stack`.
+    let kept = |prototype| Intrinsics::gather(ctx, prototype, stubs::traps(ctx, run)?);
     let early = kept(Object::new(ctx.clone())?)?;
     let mut tool_error_prototype = None;
     for (name, text) in prelude::FILES {
@@ -77,7 +77,7 @@ fn inspect<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Va
     native::string(ctx, &inspect::one(&native::arg(ctx, args, 0), run)?)
 }
 
-/// The frames of an error in the script's own positions.
+/// Returns the frames of an error, with positions in the script.
 fn stack<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     match native::arg(ctx, args, 0).as_object() {
         Some(error) => native::string(ctx, &failure::frames_text(error, run)?),

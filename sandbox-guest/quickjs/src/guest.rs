@@ -1,46 +1,45 @@
-//! The guest as a state machine: started once, resumed until it ends, silent in
-//! between.
+//! The guest as a state machine: started once, resumed until it ends, inactive in between.
 
 use std::rc::Rc;
 
-use guest_common::chance::Chance;
 use guest_common::failure::unhandled;
 use guest_common::forms::input_not_json;
 use guest_common::json::{Bounds, Purpose, Refusal};
-use guest_common::landmark;
+use guest_common::panic_message;
+use guest_common::rng::Rng;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Error, Object, Persistent, Promise, Result, Runtime, Value};
 use sandbox_protocol::{ConsoleLevel, Resume, Start, Step, StepState};
 
-use crate::forms::{self, NoModules, Started, Unstartable};
+use crate::forms::{self, NoModules, StartedScript, Unstartable};
 use crate::run::Run;
 use crate::timers::Turn;
 use crate::{call, clock, failure, globals, inspect, native, raw, stubs, to_json};
 
-/// Stack that the engine's own count allows. The cage's stack is four times as large: what the
-/// count does not see, such as a parser that descends, has the rest.
+/// Size in bytes of the stack that the engine's own check allows. The guest's stack is four times
+/// as large, for uses that the check does not include, such as a recursive parser.
 const STACK_BYTES_MAX: usize = 256 * 1024;
 
-/// What the engine's heap holds when it first looks for cycles that nothing reaches; later it is
-/// by half more than what was left. Looking touches all that the image holds.
+/// Size of the heap in bytes at the first search for unreachable cycles. Later searches start when
+/// the heap has grown by half since the last search. A search touches all memory of the image.
 const COLLECT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Rejected promises that nobody awaited, as far as they are remembered.
+/// Maximum number of unhandled rejections that are remembered.
 const UNHANDLED_MAX: usize = 1_000;
 
 /// One script with its engine.
 pub(crate) struct Guest {
     context: Context,
     run: Rc<Run>,
-    /// The promise of the script's value, once it runs.
+    /// The promise of the script's value, once the script runs.
     value: Option<Persistent<Promise<'static>>>,
-    /// What a module exports, whose evaluation that promise is.
+    /// The exports of a module; the promise above is then that of the module's evaluation.
     module: Option<Persistent<Object<'static>>>,
 }
 
 impl Guest {
-    /// An engine with everything that does not depend on the run. This is what an
-    /// image holds.
+    /// Creates an engine, with all state that does not depend on the run. An image contains this
+    /// state.
     pub(crate) fn new() -> std::result::Result<Self, String> {
         let run = Rc::new(Run::new());
         Self::build(&run).map_err(|error| error.to_string())
@@ -58,7 +57,7 @@ impl Guest {
         context.with(|ctx| {
             globals::install(&ctx, run).map_err(|error| {
                 let thrown = native::caught(&ctx, error);
-                landmark::fault(&format!("{thrown:?}"));
+                panic_message::fault(&format!("{thrown:?}"));
                 Error::Unknown
             })
         })?;
@@ -72,13 +71,13 @@ impl Guest {
         })
     }
 
-    /// Starts the script and runs it as far as it goes.
+    /// Starts the script and runs it until it ends or must wait.
     pub(crate) fn start(&mut self, start: Start) -> Step {
         let run = Rc::clone(&self.run);
         run.limits.set(start.limits);
         clock::start_at(start.now_ms);
-        *run.chance.borrow_mut() = Chance::new(start.seed);
-        // A name with a zero in it could not be handed to the engine.
+        *run.chance.borrow_mut() = Rng::new(start.seed);
+        // The engine does not accept a name that contains a zero byte.
         *run.script_name.borrow_mut() = start.script_name.replace('\0', "");
         *run.stubs.borrow_mut() = start.stubs;
         *run.script.borrow_mut() = start.script;
@@ -99,8 +98,8 @@ impl Guest {
         let script = run.script.borrow().clone();
         stubs::install(ctx, &script, &run)?;
         match forms::start(ctx, &script, &run)? {
-            Started::Value(value) => self.value = Some(Persistent::save(ctx, value)),
-            Started::Module(exports, evaluated) => {
+            StartedScript::Value(value) => self.value = Some(Persistent::save(ctx, value)),
+            StartedScript::Module(exports, evaluated) => {
                 self.module = Some(Persistent::save(ctx, exports));
                 self.value = Some(Persistent::save(ctx, evaluated));
             }
@@ -108,7 +107,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Settles what the host says, in its order, and runs on.
+    /// Settles the host's outcomes in their order, and continues the script.
     pub(crate) fn resume(&mut self, resume: Resume) -> Step {
         clock::advance_to(resume.now_ms);
         let context = self.context.clone();
@@ -124,7 +123,7 @@ impl Guest {
         self.step(state)
     }
 
-    /// Runs jobs until none is left. Whoever stops the guest from outside stops this loop as well.
+    /// Runs jobs until the queue is empty. If the host stops the guest, this loop stops too.
     fn drain(&self, ctx: &Ctx<'_>) {
         raw::release_kept(ctx);
         while !self.run.console.borrow().flooded && ctx.execute_pending_job() {
@@ -140,12 +139,12 @@ impl Guest {
                 return StepState::OutputFlood;
             }
             match self.settled(ctx) {
-                Ok(Settled::Value(value)) => return self.done(ctx, &value),
-                Ok(Settled::Module(exports)) => match self.follow(ctx, &exports) {
+                Ok(ResultState::Value(value)) => return self.done(ctx, &value),
+                Ok(ResultState::Module(exports)) => match self.follow(ctx, &exports) {
                     Ok(()) => continue,
                     Err(error) => return self.ended_by(ctx, error),
                 },
-                Ok(Settled::NotYet) => {}
+                Ok(ResultState::NotYet) => {}
                 Err(error) => return self.ended_by(ctx, error),
             }
             let due = self.run.timers.borrow_mut().take_due(clock::now_ms());
@@ -162,26 +161,26 @@ impl Guest {
         }
     }
 
-    /// What became of the promise.
-    fn settled<'js>(&mut self, ctx: &Ctx<'js>) -> Result<Settled<'js>> {
+    /// Returns the state of the promise.
+    fn settled<'js>(&mut self, ctx: &Ctx<'js>) -> Result<ResultState<'js>> {
         let Some(value) = self.value.clone() else {
-            return Ok(Settled::NotYet);
+            return Ok(ResultState::NotYet);
         };
         let promise = value.restore(ctx)?;
         if promise.state() == PromiseState::Pending {
-            return Ok(Settled::NotYet);
+            return Ok(ResultState::NotYet);
         }
         let value = match promise.result() {
             Some(value) => value?,
-            None => return Ok(Settled::NotYet),
+            None => return Ok(ResultState::NotYet),
         };
         match self.module.take() {
-            Some(exports) => Ok(Settled::Module(exports.restore(ctx)?)),
-            None => Ok(Settled::Value(value)),
+            Some(exports) => Ok(ResultState::Module(exports.restore(ctx)?)),
+            None => Ok(ResultState::Value(value)),
         }
     }
 
-    /// From a module that is evaluated to the promise of its value.
+    /// Replaces the promise of a module's evaluation with the promise of the module's value.
     fn follow<'js>(&mut self, ctx: &Ctx<'js>, exports: &Object<'js>) -> Result<()> {
         let value = forms::default_export(exports)?;
         let promise = self.run.kept()?.promise_resolve(value)?;
@@ -212,7 +211,7 @@ impl Guest {
         }
     }
 
-    /// Says which rejections nobody looked at, since they are most often a missing `await`.
+    /// Reports unhandled rejections. The usual reason is a missing `await`.
     fn report_unhandled(&self, ctx: &Ctx<'_>) {
         let rejected = self.run.unhandled.take();
         let limits = self.run.limits.get();
@@ -236,7 +235,7 @@ impl Guest {
         }
     }
 
-    /// The state after an error that reached the guest itself.
+    /// Returns the state after an error that no code of the script caught.
     fn ended_by(&self, ctx: &Ctx<'_>, error: Error) -> StepState {
         let thrown = native::caught(ctx, error);
         if self.run.console.borrow().flooded {
@@ -256,13 +255,13 @@ impl Guest {
     }
 }
 
-enum Settled<'js> {
+enum ResultState<'js> {
     NotYet,
     Value(Value<'js>),
     Module(Object<'js>),
 }
 
-/// One turn of a timer.
+/// Runs the callback of a timer.
 fn turn(ctx: &Ctx<'_>, Turn { callback, args }: Turn) -> Result<()> {
     let callback = callback.restore(ctx)?;
     let mut given = rquickjs::function::Args::new(ctx.clone(), args.len());

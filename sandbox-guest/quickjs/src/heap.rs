@@ -1,9 +1,9 @@
-//! The guest's heap, for the engine's C code and for Rust alike. Small blocks come from lists,
-//! one for each size, and until one was given back they lie one after the other, whatever their
-//! sizes; what is larger is dlmalloc's. As in the first guest, what runs write is made side by
-//! side (`plan`), and what is free when the image is frozen is forgotten.
+//! The guest's heap, for the engine's C code and for Rust. Small blocks come from lists, one for
+//! each size. Blocks that were never freed are cut from a chunk one after the other, whatever their
+//! sizes. Larger blocks come from dlmalloc. As in the Boa guest, blocks that runs write are placed
+//! side by side (`plan`), and blocks that are free when the image is frozen are never used again.
 //!
-//! C gives blocks back without saying how large they are: four bytes before each say so.
+//! C frees blocks without their size, so the four bytes before each block contain it.
 
 #![expect(unsafe_code, reason = "an allocator has no safe form")]
 
@@ -15,31 +15,31 @@ pub(crate) use global::settle;
 
 use std::ptr;
 
-/// Blocks are aligned to this.
+/// Alignment of blocks in bytes.
 const GRAIN_BYTES: usize = 8;
-/// Stands before a block: how many bytes whoever has it may use.
+/// Size of the header before a block, which contains the number of usable bytes.
 const HEAD_BYTES: usize = 4;
-/// The largest block, with its head, that comes from a list.
+/// Size in bytes, with its header, of the largest block that comes from a list.
 const SMALL_BYTES_MAX: usize = 1024;
 const LISTS: usize = SMALL_BYTES_MAX / GRAIN_BYTES;
 
-/// What is cut into small blocks at a time.
+/// Number of bytes that are cut into small blocks at a time.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Small blocks: those that were given back by their size, and the rest of the latest chunk.
-struct Small {
-    lists: [*mut Free; LISTS],
-    /// Where the next block begins, so that what follows its head is aligned.
+/// Small blocks: the freed ones by size, and the rest of the latest chunk.
+struct SmallBlocks {
+    lists: [*mut FreeBlock; LISTS],
+    /// Address of the next block's header, such that the block itself is aligned.
     rest: *mut u8,
     rest_bytes: usize,
 }
 
-/// A block that was given back holds the way to the next one.
-struct Free {
-    next: *mut Free,
+/// A freed block, which contains the pointer to the next one.
+struct FreeBlock {
+    next: *mut FreeBlock,
 }
 
-impl Small {
+impl SmallBlocks {
     const fn new() -> Self {
         Self {
             lists: [ptr::null_mut(); LISTS],
@@ -48,7 +48,7 @@ impl Small {
         }
     }
 
-    /// The list of blocks of which so many bytes can be used, if one has them.
+    /// Returns the list of blocks with this many usable bytes, if there is one.
     const fn list_of(bytes: usize) -> Option<usize> {
         if bytes > SMALL_BYTES_MAX - HEAD_BYTES {
             return None;
@@ -65,15 +65,15 @@ impl Small {
         (list + 1) * GRAIN_BYTES - HEAD_BYTES
     }
 
-    /// A block of a list; null when there is none and `chunk` gives none to cut it from.
+    /// Returns a block of a list; null if the list is empty and `chunk` returns null.
     ///
     /// # Safety
-    /// What `chunk` gives is null or [`CHUNK_BYTES`] that nobody else uses, aligned to a grain.
+    /// `chunk` must return null or [`CHUNK_BYTES`] unused bytes, aligned to a grain.
     unsafe fn take(&mut self, list: usize, chunk: impl FnOnce() -> *mut u8) -> *mut u8 {
         let Some(head) = self.lists.get_mut(list) else {
             return ptr::null_mut();
         };
-        // SAFETY: what is in a list is a block of its size, and nobody's.
+        // SAFETY: a block in a list has its size, and is unused.
         if let Some(free) = unsafe { head.as_ref() } {
             let block = *head;
             *head = free.next;
@@ -85,10 +85,10 @@ impl Small {
             if chunk.is_null() {
                 return chunk;
             }
-            // SAFETY: nobody has the rest, and the chunk is as long as that.
+            // SAFETY: the rest is unused, and the chunk is that long.
             unsafe { self.cut_from(chunk, CHUNK_BYTES) };
         }
-        // SAFETY: the rest is at least this long, and begins where a head may.
+        // SAFETY: the rest is at least this long, and starts at an address for a header.
         unsafe {
             let block = self.rest.add(HEAD_BYTES);
             self.rest = self.rest.add(whole);
@@ -99,13 +99,13 @@ impl Small {
     }
 
     /// # Safety
-    /// The chunk is that long and nobody else's.
+    /// The chunk must be that long and unused.
     unsafe fn cut_from(&mut self, chunk: *mut u8, bytes: usize) {
-        // What is left of the last chunk is a block too.
+        // The rest of the last chunk becomes a block too.
         if let Some(list) = (self.rest_bytes / GRAIN_BYTES).checked_sub(1)
             && list > 0
         {
-            // SAFETY: nobody has the rest, and it is as long as its list says.
+            // SAFETY: the rest is unused, and as long as its list requires.
             unsafe {
                 let block = self.rest.add(HEAD_BYTES);
                 set_usable(block, Self::usable(list));
@@ -119,50 +119,52 @@ impl Small {
     }
 
     /// # Safety
-    /// The block came from this list, and nobody uses it any more.
+    /// The block must come from this list and must no longer be used.
     unsafe fn give(&mut self, list: usize, block: *mut u8) {
         if let Some(head) = self.lists.get_mut(list) {
-            let free = block.cast::<Free>();
+            let free = block.cast::<FreeBlock>();
             // SAFETY: a block is aligned to a grain and holds at least a pointer.
-            unsafe { free.write(Free { next: *head }) };
+            unsafe { free.write(FreeBlock { next: *head }) };
             *head = free;
         }
     }
 }
 
 /// # Safety
-/// The block has a head.
+/// The block must have a header.
 unsafe fn set_usable(block: *mut u8, bytes: usize) {
-    // Whoever asks for more than a head can say has been refused.
+    // Requests too large for a header were refused before.
     let bytes = u32::try_from(bytes).unwrap_or(0);
-    // SAFETY: the caller's; blocks are aligned to twice as much as a head.
+    // SAFETY: the caller guarantees this; the alignment of blocks is at least twice the size of a
+    // header.
     unsafe { block.sub(HEAD_BYTES).cast::<u32>().write(bytes) };
 }
 
 /// # Safety
-/// The block has a head.
+/// The block must have a header.
 unsafe fn usable(block: *const u8) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees this.
     unsafe { block.sub(HEAD_BYTES).cast::<u32>().read() as usize }
 }
 
-/// No block is larger.
+/// Maximum size of a block in bytes.
 const BYTES_MAX: usize = i32::MAX as usize - 2 * GRAIN_BYTES;
 
 const TOGETHER_BYTES: usize = 128 * 1024;
-/// What is larger takes pages of its own in any case.
+/// Maximum size in bytes of a planned block; a larger block needs its own pages anyway.
 const TOGETHER_BLOCK_BYTES_MAX: usize = 16 * 1024;
 
-/// What is larger is a table.
+/// Minimum size in bytes of a table; smaller blocks are not tables.
 const FRONT_BYTES_MAX: usize = 2 * 1024;
-/// What a table begins with, which is not written any more.
+/// Size of a table's header, which is not written after its creation.
 const TABLE_HEAD_BYTES: usize = 4 * GRAIN_BYTES;
 
-/// The host gives memory to a guest in pages of this size, when they are first written.
+/// Size of the pages in which the host provides memory to a guest, at the first write to each.
 const PAGE_BYTES: usize = 4096;
 
-/// The blocks that runs write, in one room: small ones from the front, tables, of which a run
-/// writes a word or two, from the back. What a run makes first lies between them.
+/// The blocks that runs write, in one range of memory: small ones from the front, and tables from
+/// the back, because a run writes only a word or two of a table. The first blocks of a run are
+/// placed between them.
 struct Together {
     begin: usize,
     front: usize,
@@ -170,7 +172,7 @@ struct Together {
 }
 
 impl Together {
-    /// [`TOGETHER_BYTES`] that begin at this address.
+    /// Manages [`TOGETHER_BYTES`] from this address on.
     const fn new(begin: usize) -> Self {
         Self {
             begin,
@@ -179,8 +181,8 @@ impl Together {
         }
     }
 
-    /// The address of so many bytes, which are a multiple of the grain, beginning with a grain
-    /// for the head.
+    /// Returns the address of `bytes`, a multiple of the grain, whose first grain is for the
+    /// header.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         if bytes <= FRONT_BYTES_MAX {
             let at = self.front;
@@ -191,7 +193,7 @@ impl Together {
             return None;
         }
         let mut at = self.back.checked_sub(bytes)?;
-        // A table that fits into a page lies in one, but for what it begins with.
+        // A table that fits into a page does not cross a page boundary, except with its header.
         let end = (at + bytes) % PAGE_BYTES;
         if bytes <= PAGE_BYTES + TABLE_HEAD_BYTES && bytes > end + TABLE_HEAD_BYTES {
             at -= end;
@@ -203,7 +205,7 @@ impl Together {
         Some(at)
     }
 
-    /// What nobody has taken.
+    /// Returns the unused memory.
     fn rest(&mut self) -> (*mut u8, usize) {
         let bytes = self.back - self.front;
         (ptr::with_exposed_provenance_mut(self.front), bytes)
@@ -218,7 +220,7 @@ impl Together {
 mod tests {
     use super::*;
 
-    /// Chunks that live as long as the test.
+    /// Returns a chunk that exists as long as the test.
     fn chunk() -> *mut u8 {
         let words = vec![0_u64; CHUNK_BYTES / size_of::<u64>()];
         words.leak().as_mut_ptr().cast()
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn blocks_lie_apart_know_their_size_and_come_again_when_they_were_given_back() {
-        let mut small = Small::new();
+        let mut small = SmallBlocks::new();
         let mut held: Vec<(usize, *mut u8)> = Vec::new();
         let mut chance = 7_usize;
         for _ in 0..20_000 {
@@ -236,12 +238,12 @@ mod tests {
             if chance >> 62 == 0 && !held.is_empty() {
                 let (size, block) = held.swap_remove((chance >> 8) % held.len());
                 assert!(unsafe { usable(block) } >= size);
-                let list = Small::list_of(unsafe { usable(block) }).unwrap();
+                let list = SmallBlocks::list_of(unsafe { usable(block) }).unwrap();
                 unsafe { small.give(list, block) };
                 continue;
             }
             let size = (chance >> 16) % (SMALL_BYTES_MAX - HEAD_BYTES + 1);
-            let list = Small::list_of(size).unwrap();
+            let list = SmallBlocks::list_of(size).unwrap();
             let block = unsafe { small.take(list, chunk) };
             assert!(block.addr().is_multiple_of(GRAIN_BYTES));
             held.push((size, block));
@@ -251,16 +253,16 @@ mod tests {
             assert!(pair[0].1.addr() + pair[0].0 + HEAD_BYTES <= pair[1].1.addr());
         }
         let again = held[0].1;
-        let list = Small::list_of(unsafe { usable(again) }).unwrap();
+        let list = SmallBlocks::list_of(unsafe { usable(again) }).unwrap();
         unsafe { small.give(list, again) };
         assert_eq!(unsafe { small.take(list, ptr::null_mut) }, again);
     }
 
     #[test]
     fn the_rest_of_a_chunk_is_not_lost() {
-        let mut small = Small::new();
-        let largest = Small::list_of(SMALL_BYTES_MAX - HEAD_BYTES).unwrap();
-        let odd = Small::list_of(20).unwrap();
+        let mut small = SmallBlocks::new();
+        let largest = SmallBlocks::list_of(SMALL_BYTES_MAX - HEAD_BYTES).unwrap();
+        let odd = SmallBlocks::list_of(20).unwrap();
         unsafe { small.take(odd, chunk) };
         while small.rest_bytes >= SMALL_BYTES_MAX {
             unsafe { small.take(largest, ptr::null_mut) };
@@ -273,12 +275,12 @@ mod tests {
     #[test]
     fn a_list_holds_what_it_is_asked_for() {
         for bytes in 0..=SMALL_BYTES_MAX - HEAD_BYTES {
-            let list = Small::list_of(bytes).unwrap();
-            assert!(list < LISTS && Small::usable(list) >= bytes.max(size_of::<u32>()));
-            assert_eq!(Small::list_of(Small::usable(list)), Some(list));
+            let list = SmallBlocks::list_of(bytes).unwrap();
+            assert!(list < LISTS && SmallBlocks::usable(list) >= bytes.max(size_of::<u32>()));
+            assert_eq!(SmallBlocks::list_of(SmallBlocks::usable(list)), Some(list));
         }
-        assert_eq!(Small::list_of(SMALL_BYTES_MAX - HEAD_BYTES + 1), None);
-        assert_eq!(Small::list_of(usize::MAX), None);
+        assert_eq!(SmallBlocks::list_of(SMALL_BYTES_MAX - HEAD_BYTES + 1), None);
+        assert_eq!(SmallBlocks::list_of(usize::MAX), None);
     }
 
     #[test]
@@ -318,7 +320,7 @@ mod tests {
 
     #[test]
     fn without_a_chunk_there_is_no_block() {
-        let mut small = Small::new();
+        let mut small = SmallBlocks::new();
         assert!(unsafe { small.take(3, ptr::null_mut) }.is_null());
     }
 }

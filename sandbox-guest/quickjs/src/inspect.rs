@@ -1,17 +1,16 @@
-//! Values as a person reads them in the console. No getter, `toString` or proxy
-//! trap of the script runs for it.
+//! Formats values for the console. No getter, `toString` or proxy trap of the script runs.
 
 use guest_common::inspect::{self, DEPTH_MAX, ITEMS_MAX, VALUE_CHARS_MAX, wrap};
 use guest_common::text::cut;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Object, Result, Value};
 
-use crate::kept::Kind;
-use crate::raw::{self, Own};
+use crate::intrinsics::Kind;
+use crate::raw::{self, OwnProperty};
 use crate::run::Run;
 use crate::{failure, native, quiet};
 
-/// One line of the console: the values side by side, or a format and its values.
+/// Formats one line of the console: the values side by side, or a format and its values.
 pub(crate) fn line(values: &[Value<'_>], run: &Run) -> Result<String> {
     let mut line = String::new();
     let mut rest = values;
@@ -42,7 +41,7 @@ pub(crate) fn line(values: &[Value<'_>], run: &Run) -> Result<String> {
     Ok(line)
 }
 
-/// Fills a format; says how many values it used.
+/// Applies a format; returns the number of used values.
 fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -> Result<usize> {
     let mut failed = Ok(());
     let used = inspect::fill(format, values.len(), line, |letter, at| {
@@ -61,7 +60,7 @@ fn formatted(format: &str, values: &[Value<'_>], line: &mut String, run: &Run) -
     failed.map(|()| used)
 }
 
-/// One value. It fails where there is no stack left to read it.
+/// Formats one value. Fails if the stack has no room left.
 pub(crate) fn one(value: &Value<'_>, run: &Run) -> Result<String> {
     let mut view = View {
         open: Vec::new(),
@@ -173,7 +172,7 @@ impl<'js> View<'_, 'js> {
     }
 
     fn array(&mut self, array: &Object<'js>, depth: usize) -> Result<String> {
-        // A typed array's members are no properties, and reading them runs no script either.
+        // The items of a typed array are not properties, and reading them runs no script either.
         let typed = !array.as_value().is_array();
         let length = if typed {
             self.run.kept()?.typed_length(array.as_value())?
@@ -198,7 +197,7 @@ impl<'js> View<'_, 'js> {
 
     fn record(&mut self, object: &Object<'js>, depth: usize) -> Result<String> {
         let mut keys = raw::shown_keys(object);
-        // The characters of `new String` are no members that anybody gave it.
+        // The characters of a `new String` are not members that the script added.
         if self.run.kept()?.kind(object.as_value()) == Kind::Text {
             keys.retain(|key| !is_index(key));
         }
@@ -222,14 +221,14 @@ impl<'js> View<'_, 'js> {
         depth: usize,
     ) -> Result<Option<String>> {
         match raw::own(object, key) {
-            Some(Own::Value(value)) => self.value(&value, depth + 1).map(Some),
-            Some(Own::Accessor) => Ok(Some("[Getter]".to_owned())),
+            Some(OwnProperty::Value(value)) => self.value(&value, depth + 1).map(Some),
+            Some(OwnProperty::Accessor) => Ok(Some("[Getter]".to_owned())),
             None => Ok(None),
         }
     }
 }
 
-/// A value that is no object.
+/// Formats a value that is not an object.
 fn plain(value: &Value<'_>) -> String {
     if value.is_string() {
         return inspect::quoted(&quiet::lossy(value));

@@ -1,14 +1,14 @@
-//! The second JavaScript guest: QuickJS-NG behind the sandbox protocol. It
-//! imports nothing; time, chance and every outcome come in as arguments.
+//! The second JavaScript guest: QuickJS-NG, which uses the sandbox protocol. It imports nothing;
+//! time, randomness and all outcomes are arguments.
 //!
-//! What it offers a script is what Boa's guest offers; what differs stands in
-//! `docs/design/0022-a-second-engine.md`. What knows no engine is in `guest_common`.
-//! Natively it is built for the tests of what needs no engine, and nothing else.
+//! It offers scripts the same as the Boa guest; `docs/design/0022-a-second-engine.md` lists the
+//! differences. Engine-independent code is in `guest_common`. The native build is only for tests of
+//! code that needs no engine.
 
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, unused_imports))]
 
 #[cfg(target_arch = "wasm32")]
-pub mod border;
+pub mod abi;
 mod call;
 mod clock;
 mod console;
@@ -18,7 +18,7 @@ mod globals;
 mod guest;
 mod heap;
 mod inspect;
-mod kept;
+mod intrinsics;
 mod naming;
 mod native;
 mod place;

@@ -1,38 +1,38 @@
-//! Says of an engine's error what was missing. The engine names the member that
-//! was asked for and not the value that it was asked of; it points near the
-//! place, and there the script itself says the rest:
+//! Improves the message of an engine's error. The engine names the requested member but not the
+//! value without that member. The engine's position is close to the failed expression, and the
+//! script's own text there gives the rest:
 //!
 //! ```text
 //! data.items.map(f)   "cannot read property 'map' of undefined", at `data`
 //!                     cannot read `map` of `data.items`, which is undefined
 //! ```
 //!
-//! Where the script leaves more than one thing to name, the engine's words stay.
+//! If several values in the script could be meant, the engine's message is kept.
 
 use guest_common::text::cut;
 use sandbox_protocol::ScriptError;
 
-use crate::tokens::{self, Kind, Token};
+use crate::tokens::{self, Token, TokenKind};
 
-/// Characters of the script that a message quotes.
+/// Maximum number of the script's characters that a message quotes.
 const QUOTED_MAX: usize = 60;
 
-/// Larger scripts are not looked at.
+/// Maximum size in bytes of a script that is examined.
 const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
-/// What the engine says instead of a member when something is iterated over.
+/// The name in the engine's message if the failed operation is an iteration.
 const ITERATION: &str = "Symbol.iterator";
 
-/// How the engine begins to say that a class was called without `new`; its name follows.
+/// Start of the engine's message about a class that was called without `new`; the name follows.
 const CLASS_CALLED: &str = "class constructor";
 
-/// Says better what a script failed with; the engine's error itself came from the script's own
-/// code and not from a built-in that the script called.
+/// Improves the message of a script's error. The error must come from the script's own code and not
+/// from a built-in function that the script called.
 pub(crate) fn improve(error: &mut ScriptError, script: &str) {
     if error.name != "TypeError" || script.len() > SCRIPT_BYTES_MAX {
         return;
     }
-    let tokens = tokens::of(script);
+    let tokens = tokens::tokenize(script);
     let names = Names {
         script,
         tokens: &tokens,
@@ -53,8 +53,8 @@ pub(crate) fn improve(error: &mut ScriptError, script: &str) {
     }
 }
 
-/// Where the bracket of the call is that the engine places here, of a function under one of
-/// these names or any that is called just here.
+/// Returns the position of a call's parenthesis, from the engine's position. The function has one
+/// of these names, or is called exactly there.
 pub(crate) fn bracket_of(
     script: &str,
     tokens: &[Token],
@@ -69,7 +69,7 @@ pub(crate) fn bracket_of(
     };
     let is_call = |at: &usize| names.text(*at) == "(" && names.ends_value(at - 1);
     let calls = || (1..tokens.len()).filter(is_call);
-    // Of calls inside calls the last that begins is the innermost.
+    // Of nested calls, the last one to begin is the innermost.
     let mut by_name = calls().filter(|&at| {
         let end = names.partner(at).map_or(0, |end| names.end(end));
         called.contains(&names.text(at - 1)) && (names.start(at - 1)..end).contains(&from)
@@ -84,18 +84,18 @@ pub(crate) fn bracket_of(
     Some(place_of(script, names.start(bracket)))
 }
 
-/// A better message, and the offset that it is about.
-type Found = Option<(String, usize)>;
+/// A better message, and the offset of the failed expression.
+type BetterMessage = Option<(String, usize)>;
 
 struct Names<'a> {
     script: &'a str,
     tokens: &'a [Token],
-    /// Where the engine points; nowhere when it does not know.
+    /// The engine's position; `None` if the error has none.
     from: Option<usize>,
 }
 
 impl Names<'_> {
-    fn missing(&self, message: &str) -> Found {
+    fn missing(&self, message: &str) -> BetterMessage {
         let rest = message
             .strip_prefix("cannot read property '")
             .or_else(|| message.strip_prefix("cannot set property '"))?;
@@ -109,8 +109,8 @@ impl Names<'_> {
         self.member(member, what)
     }
 
-    /// `value.member` or `value[member]`
-    fn member(&self, member: &str, what: &str) -> Found {
+    /// Handles `value.member` and `value[member]`.
+    fn member(&self, member: &str, what: &str) -> BetterMessage {
         let mut all = (1..self.tokens.len()).filter_map(|at| {
             let (shown, end) = self.member_at(at, member)?;
             let start = self.chain_start(end)?;
@@ -133,7 +133,7 @@ impl Names<'_> {
         Some((message, self.start(at)))
     }
 
-    /// Whether a token is the member that is read, how to show it, and the last token before.
+    /// If a token is the requested member, returns its written form and the last token before it.
     fn member_at(&self, at: usize, member: &str) -> Option<(String, usize)> {
         let before = at.checked_sub(2)?;
         let text = self.text(at);
@@ -143,14 +143,14 @@ impl Names<'_> {
         let inner = text.trim_matches(['"', '\'']);
         let is_index = self.text(at - 1) == "["
             && self.text(at + 1) == "]"
-            && matches!(self.kind(at), Some(Kind::Number | Kind::Literal))
+            && matches!(self.kind(at), Some(TokenKind::Number | TokenKind::Literal))
             && inner == member;
         (is_index && self.ends_value(before)).then(|| (format!("[{text}]"), before))
     }
 
-    /// `value(…)`, `new value(…)`. The engine points at the last call that began; when that is
-    /// an argument of another, either may be meant.
-    fn callee(&self) -> Found {
+    /// Handles `value(…)` and `new value(…)`. The engine's position is that of the last call that
+    /// began; if that call is an argument of another call, either may be meant.
+    fn callee(&self) -> BetterMessage {
         let from = self.from?;
         let mut at = self
             .tokens
@@ -159,13 +159,13 @@ impl Names<'_> {
         if self.is_argument(at) {
             return None;
         }
-        // From where the engine points on to the bracket.
+        // From the engine's position to the parenthesis.
         let bracket = loop {
             match (self.kind(at)?, self.text(at)) {
-                (Kind::Word, _) | (Kind::Sign, "." | "?.") => at += 1,
-                (Kind::Open, "[") if self.start(at) != from => at = self.partner(at)? + 1,
-                (Kind::Open, "(") if self.start(at) != from => break at,
-                (Kind::Literal, text) if text.starts_with('`') => break at,
+                (TokenKind::Word, _) | (TokenKind::Sign, "." | "?.") => at += 1,
+                (TokenKind::Open, "[") if self.start(at) != from => at = self.partner(at)? + 1,
+                (TokenKind::Open, "(") if self.start(at) != from => break at,
+                (TokenKind::Literal, text) if text.starts_with('`') => break at,
                 _ => return None,
             }
         };
@@ -175,8 +175,8 @@ impl Names<'_> {
         Some((message, self.start(bracket)))
     }
 
-    /// `Name(…)`, of which the engine may have the last argument as its place.
-    fn class_called(&self, message: &str) -> Found {
+    /// Handles `Name(…)`; the engine's position may be that of the last argument.
+    fn class_called(&self, message: &str) -> BetterMessage {
         let from = self.from?;
         let name = message.strip_prefix(CLASS_CALLED)?.trim_start();
         let name = name.split(' ').next()?;
@@ -186,22 +186,22 @@ impl Names<'_> {
                 && self.text(at - 1) == name
                 && (self.start(at - 1)..end).contains(&from)
         });
-        // Of calls inside calls either could be meant.
+        // Of nested calls, any may be meant.
         let bracket = calls.next()?;
         let is_only = calls.next().is_none();
         is_only.then(|| (message.to_owned(), self.start(bracket - 1)))
     }
 
-    /// Whether a token stands among the arguments of a call of the same function.
+    /// Whether a token is among the arguments of a call of the same function.
     fn is_argument(&self, at: usize) -> bool {
         let mut before = at;
         while let Some(here) = before.checked_sub(1) {
             before = here;
             match self.kind(here) {
-                // The body of an arrow is another function's.
-                Some(Kind::Sign) if self.text(here) == "=>" => return false,
-                Some(Kind::Close) => before = self.partner(here).unwrap_or(here),
-                Some(Kind::Open) => {
+                // The body of an arrow function belongs to another function.
+                Some(TokenKind::Sign) if self.text(here) == "=>" => return false,
+                Some(TokenKind::Close) => before = self.partner(here).unwrap_or(here),
+                Some(TokenKind::Open) => {
                     let ahead = here.checked_sub(1);
                     let follows_value = ahead.is_some_and(|ahead| self.ends_value(ahead));
                     match self.text(here) {
@@ -216,7 +216,7 @@ impl Names<'_> {
         false
     }
 
-    /// `if (`, `for (` and the like are no calls.
+    /// Whether a parenthesis belongs to `if (`, `for (` or a similar statement and not to a call.
     fn is_head(&self, bracket: usize) -> bool {
         const HEADS: [&str; 5] = ["if", "for", "while", "switch", "catch"];
         bracket
@@ -224,8 +224,8 @@ impl Names<'_> {
             .is_some_and(|before| HEADS.contains(&self.text(before)))
     }
 
-    /// `for (… of value)`, `...value`
-    fn iterated(&self, what: &str) -> Found {
+    /// Handles `for (… of value)` and `...value`.
+    fn iterated(&self, what: &str) -> BetterMessage {
         let is_iterated = |&at: &usize| ["of", "..."].contains(&self.text(at));
         let (first, last) = self.first_value((0..self.tokens.len()).filter(is_iterated))?;
         let value = self.quote(first, last)?;
@@ -233,12 +233,12 @@ impl Names<'_> {
         Some((message, self.start(first)))
     }
 
-    /// `{ … } = value`, `[ … ] = value`
-    fn taken_apart(&self, close: &str, what: &str) -> Found {
+    /// Handles `{ … } = value` and `[ … ] = value`.
+    fn taken_apart(&self, close: &str, what: &str) -> BetterMessage {
         let is_taken_apart = |&at: &usize| {
             let pattern = at.checked_sub(1).filter(|&at| self.text(at) == close);
             let pattern = pattern.filter(|_| self.text(at) == "=");
-            // Of patterns inside a pattern, any may be the one.
+            // Of nested patterns, any may be meant.
             pattern.is_some_and(|end| {
                 self.partner(end)
                     .is_some_and(|open| self.is_flat(open, end))
@@ -246,12 +246,12 @@ impl Names<'_> {
         };
         let (first, last) = self.first_value((0..self.tokens.len()).filter(is_taken_apart))?;
         let value = self.quote(first, last)?;
-        let message = format!("cannot take `{value}` apart, which is {what}");
+        let message = format!("cannot destructure `{value}`, which is {what}");
         Some((message, self.start(first)))
     }
 
-    /// The first value behind one of these tokens that ends where the engine points or later;
-    /// where it does not point, the only one.
+    /// Returns the first value after one of these tokens that ends at or after the engine's
+    /// position. Without a position, returns the value if there is only one.
     fn first_value(&self, behind: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
         let mut values = behind.filter_map(|at| Some((at + 1, self.value_end(at + 1)?)));
         match self.from {
@@ -263,15 +263,16 @@ impl Names<'_> {
         }
     }
 
-    /// The last token of a plain value that begins here: names, members, calls, and no operators.
+    /// Returns the last token of a simple value that starts here: names, members and calls, without
+    /// operators.
     fn value_end(&self, first: usize) -> Option<usize> {
         let mut at = first;
         while ["await", "new"].contains(&self.text(at)) {
             at += 1;
         }
         let mut last = match self.kind(at)? {
-            Kind::Word | Kind::Literal | Kind::Number => at,
-            Kind::Open => self.partner(at)?,
+            TokenKind::Word | TokenKind::Literal | TokenKind::Number => at,
+            TokenKind::Open => self.partner(at)?,
             _ => return None,
         };
         loop {
@@ -284,19 +285,19 @@ impl Names<'_> {
         }
     }
 
-    /// The first token of the value whose last token this is.
+    /// Returns the first token of the value that ends at this token.
     fn chain_start(&self, end: usize) -> Option<usize> {
         let mut at = end;
         loop {
             match self.kind(at)? {
-                Kind::Close => {
+                TokenKind::Close => {
                     at = self.partner(at)?;
                     match at.checked_sub(1) {
                         Some(before) if self.ends_value(before) => at = before,
                         _ => return Some(at),
                     }
                 }
-                Kind::Word | Kind::Number | Kind::Literal => {
+                TokenKind::Word | TokenKind::Number | TokenKind::Literal => {
                     let sign = at.checked_sub(1).map(|before| self.text(before));
                     match sign {
                         Some("." | "?.") => at = at.checked_sub(2)?,
@@ -314,16 +315,16 @@ impl Names<'_> {
             "yield",
         ];
         match self.kind(at) {
-            Some(Kind::Word) => !BEFORE_VALUES.contains(&self.text(at)),
-            Some(Kind::Close) => self.text(at) != "}",
-            Some(Kind::Literal) => true,
+            Some(TokenKind::Word) => !BEFORE_VALUES.contains(&self.text(at)),
+            Some(TokenKind::Close) => self.text(at) != "}",
+            Some(TokenKind::Literal) => true,
             _ => false,
         }
     }
 
-    /// Whether no bracket opens between these two.
+    /// Whether no other bracket opens between these two.
     fn is_flat(&self, open: usize, close: usize) -> bool {
-        (open + 1..close).all(|at| self.kind(at) != Some(Kind::Open))
+        (open + 1..close).all(|at| self.kind(at) != Some(TokenKind::Open))
     }
 
     fn text(&self, at: usize) -> &str {
@@ -333,7 +334,7 @@ impl Names<'_> {
             .unwrap_or_default()
     }
 
-    fn kind(&self, at: usize) -> Option<Kind> {
+    fn kind(&self, at: usize) -> Option<TokenKind> {
         self.tokens.get(at).map(|token| token.kind)
     }
 

@@ -1,4 +1,4 @@
-//! Functions of this guest as scripts see them, and the errors that they throw.
+//! Native functions of this guest, and the errors that they throw.
 
 use std::rc::Rc;
 
@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Error, Exception, Function, Result, Value};
 
 use crate::run::Run;
 
-/// A function of this guest.
+/// A native function of this guest.
 pub(crate) type Native = for<'js> fn(&Ctx<'js>, &Rc<Run>, &[Value<'js>]) -> Result<Value<'js>>;
 
 pub(crate) fn function<'js>(
@@ -22,7 +22,7 @@ pub(crate) fn function<'js>(
         .with_length(length)
 }
 
-/// The argument at a place; `undefined` where there is none.
+/// Returns the argument at an index; `undefined` if there is none.
 pub(crate) fn arg<'js>(ctx: &Ctx<'js>, args: &[Value<'js>], index: usize) -> Value<'js> {
     let undefined = || Value::new_undefined(ctx.clone());
     args.get(index).cloned().unwrap_or_else(undefined)
@@ -36,7 +36,7 @@ pub(crate) fn string<'js>(ctx: &Ctx<'js>, text: &str) -> Result<Value<'js>> {
     Ok(rquickjs::String::from_str(ctx.clone(), text)?.into_value())
 }
 
-/// A `TypeError`, made by its constructor, so that it knows where it was made.
+/// Creates a `TypeError` with its constructor, so that the error records where it was created.
 pub(crate) fn type_error<'js>(ctx: &Ctx<'js>, run: &Run, message: &str) -> Result<Value<'js>> {
     run.kept()?.type_error(ctx)?.construct((message,))
 }
@@ -57,12 +57,12 @@ fn thrown<'js>(ctx: &Ctx<'js>, error: Result<Value<'js>>) -> Error {
     }
 }
 
-/// What there is, where an error means that there is nothing. The error does not stay behind.
+/// Returns the value, or `None` for an error. Clears the pending error.
 pub(crate) fn quietly<T>(ctx: &Ctx<'_>, made: Result<T>) -> Option<T> {
     made.map_err(|error| caught(ctx, error)).ok()
 }
 
-/// The value that was thrown, whoever threw it.
+/// Returns the thrown value of an error, whatever its origin.
 pub(crate) fn caught<'js>(ctx: &Ctx<'js>, error: Error) -> Value<'js> {
     if !matches!(error, Error::Exception) {
         Exception::throw_message(ctx, &error.to_string());

@@ -1,5 +1,5 @@
-//! Where in the script something happened, read from the engine's own text of a
-//! stack: `    at name (script.js:3:14)`, or without the name in a syntax error.
+//! Positions in the script, read from the engine's stack text: `    at name (script.js:3:14)`, or
+//! without the name in a syntax error.
 
 use guest_common::place::{FRAMES_MAX, Place, line_in_script, parse_frame, shown_name};
 use rquickjs::{Ctx, Result, Value};
@@ -7,16 +7,17 @@ use rquickjs::{Ctx, Result, Value};
 use crate::quiet;
 use crate::run::Run;
 
-/// What the engine calls a function without a name.
+/// The engine's names for a function without a name.
 const NAMELESS: [&str; 2] = ["<anonymous>", "<eval>"];
 
-/// The frames of the script that are active now, innermost first.
+/// Returns the active frames of the script, innermost first.
 pub(crate) fn here(ctx: &Ctx<'_>, run: &Run) -> Result<Vec<Place>> {
     let error: Value<'_> = run.kept()?.error(ctx)?.construct(())?;
     of_error(&error, run)
 }
 
-/// Where an error was made, innermost frame first; nothing for an object that is no error.
+/// Returns where an error was created, innermost frame first; empty for an object that is not an
+/// error.
 pub(crate) fn of_error(error: &Value<'_>, run: &Run) -> Result<Vec<Place>> {
     let stack = run.kept()?.error_stack(error)?;
     if !stack.is_string() {
@@ -31,7 +32,7 @@ pub(crate) fn of_error(error: &Value<'_>, run: &Run) -> Result<Vec<Place>> {
     Ok(places)
 }
 
-/// Whether an error was made inside a built-in function that the script called.
+/// Whether an error was created inside a built-in function that the script called.
 pub(crate) fn is_native(error: &Value<'_>, run: &Run) -> Result<bool> {
     let stack = run.kept()?.error_stack(error)?;
     let stack = stack.is_string().then(|| quiet::lossy(&stack));

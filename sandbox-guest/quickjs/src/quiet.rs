@@ -1,16 +1,16 @@
-//! Reading values without running a line of the script: data properties along
-//! the prototypes, no getters, no proxies.
+//! Reads values without running code of the script: only data properties along the prototypes, no
+//! getters, no proxies.
 
 use guest_common::text::cut;
 use rquickjs::{Object, Value};
 
 use crate::native;
-use crate::raw::{self, Own};
+use crate::raw::{self, OwnProperty};
 
-/// Prototypes that are walked before giving up.
+/// Maximum number of prototypes walked.
 const PROTOTYPES_MAX: usize = 32;
 
-/// The value of a data property, the object's own or inherited.
+/// Returns the value of a data property, own or inherited.
 pub(crate) fn read<'js>(object: &Object<'js>, name: &str) -> Option<Value<'js>> {
     let key = native::quietly(object.ctx(), native::string(object.ctx(), name))?;
     let mut holder = Some(object.clone());
@@ -20,8 +20,8 @@ pub(crate) fn read<'js>(object: &Object<'js>, name: &str) -> Option<Value<'js>> 
             return None;
         }
         match raw::own(&present, &key) {
-            Some(Own::Value(value)) => return Some(value),
-            Some(Own::Accessor) => return None,
+            Some(OwnProperty::Value(value)) => return Some(value),
+            Some(OwnProperty::Accessor) => return None,
             None => {}
         }
         holder = present.get_prototype();
@@ -29,13 +29,13 @@ pub(crate) fn read<'js>(object: &Object<'js>, name: &str) -> Option<Value<'js>> 
     None
 }
 
-/// The same, when it is a string; at most `chars_max` characters of it.
+/// Returns a data property that is a string; at most `chars_max` characters of it.
 pub(crate) fn text(object: &Object<'_>, name: &str, chars_max: usize) -> Option<String> {
     let value = read(object, name)?;
     value.is_string().then(|| cut(&lossy(&value), chars_max))
 }
 
-/// A string, number or BigInt as text; halves of surrogate pairs become U+FFFD.
+/// Converts a string, number or BigInt to text; lone surrogates become U+FFFD.
 pub(crate) fn lossy(primitive: &Value<'_>) -> String {
     let bytes = raw::text_bytes(primitive);
     match String::from_utf8(bytes) {
@@ -44,7 +44,7 @@ pub(crate) fn lossy(primitive: &Value<'_>) -> String {
     }
 }
 
-/// The same, when it holds no half of a surrogate pair.
+/// Converts a string, number or BigInt to text; `None` if it contains a lone surrogate.
 pub(crate) fn exact(primitive: &Value<'_>) -> Option<String> {
     String::from_utf8(raw::text_bytes(primitive)).ok()
 }
@@ -63,7 +63,7 @@ fn mended(mut bytes: &[u8]) -> String {
                     .unwrap_or_default();
                 text.push_str(&String::from_utf8_lossy(good));
                 text.push('\u{fffd}');
-                // Half a pair is three bytes.
+                // A lone surrogate takes three bytes.
                 bytes = bad.get(3..).unwrap_or_default();
             }
         }

@@ -1,9 +1,9 @@
-//! What the engine can do and its Rust binding does not offer in a safe form.
-//! With the exports, this is all the `unsafe` of this guest.
+//! Engine functions for which the Rust binding has no safe form. Apart from the exports, all
+//! `unsafe` code of this guest is here.
 
 #![expect(
     unsafe_code,
-    reason = "the engine is C, and these of its functions are called as they are"
+    reason = "the engine is C, and has no safe form of these functions"
 )]
 
 use std::ffi::{CString, c_int, c_void};
@@ -20,13 +20,12 @@ use crate::stubs::Server;
 use crate::tool_error::Origin;
 use crate::{native, quiet};
 
-/// What the engine makes of a text that is a script. The text may hold a zero, which the binding
-/// refuses.
+/// Evaluates a script. The text may contain a zero byte, which the binding refuses.
 pub(crate) fn eval<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Value<'js>> {
     compiled(ctx, name, text, qjs::JS_EVAL_TYPE_GLOBAL)
 }
 
-/// A text that is a module, which does not run yet.
+/// Compiles a module without running it.
 pub(crate) fn module<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Value<'js>> {
     let kind = qjs::JS_EVAL_TYPE_MODULE | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
     compiled(ctx, name, text, kind)
@@ -38,7 +37,7 @@ fn compiled<'js>(ctx: &Ctx<'js>, name: &str, text: String, kind: u32) -> Result<
     let length = text.len();
     text.push(0);
     let flags = kind | qjs::JS_EVAL_FLAG_STRICT;
-    // SAFETY: the text is that long and ends with a zero, and the name does too.
+    // SAFETY: the text has this length and ends with a zero byte, and so does the name.
     let value = unsafe {
         qjs::JS_Eval(
             ctx.as_raw().as_ptr(),
@@ -51,11 +50,11 @@ fn compiled<'js>(ctx: &Ctx<'js>, name: &str, text: String, kind: u32) -> Result<
     ours(ctx, value)
 }
 
-/// Runs a module: what it exports, and the promise of its end.
+/// Runs a module; returns its exports and the promise of its evaluation.
 pub(crate) fn run_module<'js>(module: &Value<'js>) -> Result<(Object<'js>, Promise<'js>)> {
     let ctx = module.ctx();
     let raw = ctx.as_raw().as_ptr();
-    // SAFETY: the value is a module of this context, of which the evaluation takes one reference.
+    // SAFETY: the value is a module of this context; the evaluation takes one reference to it.
     let (evaluated, exports) = unsafe {
         let taken = qjs::JS_DupValue(raw, module.as_raw());
         let evaluated = ours(ctx, qjs::JS_EvalFunction(raw, taken))?;
@@ -70,9 +69,9 @@ pub(crate) fn run_module<'js>(module: &Value<'js>) -> Result<(Object<'js>, Promi
     Ok((exports, evaluated))
 }
 
-/// What the engine answered, when it is a value; the caller's from here on.
+/// Takes ownership of the engine's result, if it is a value.
 fn ours<'js>(ctx: &Ctx<'js>, answer: qjs::JSValue) -> Result<Value<'js>> {
-    // SAFETY: an answer of the engine is a value of this context, which is freed here alone.
+    // SAFETY: the engine's result is a value of this context, and only this code frees it.
     unsafe {
         if qjs::JS_IsException(answer) {
             return Err(Error::Exception);
@@ -81,24 +80,24 @@ fn ours<'js>(ctx: &Ctx<'js>, answer: qjs::JSValue) -> Result<Value<'js>> {
     }
 }
 
-/// A property that an object has itself.
-pub(crate) enum Own<'js> {
+/// An object's own property.
+pub(crate) enum OwnProperty<'js> {
     Value(Value<'js>),
-    /// Reading it would run a function.
+    /// An accessor: reading it would run a function.
     Accessor,
 }
 
-/// An own property, without a line of the script running for it; of a proxy, which would run
-/// one, there is none.
-pub(crate) fn own<'js>(object: &Object<'js>, key: &Value<'js>) -> Option<Own<'js>> {
+/// Returns an own property without running code of the script. For a proxy, which would run code,
+/// returns `None`.
+pub(crate) fn own<'js>(object: &Object<'js>, key: &Value<'js>) -> Option<OwnProperty<'js>> {
     if object.as_value().is_proxy() {
         return None;
     }
     let ctx = object.ctx();
     let raw = ctx.as_raw().as_ptr();
     let mut found = MaybeUninit::<qjs::JSPropertyDescriptor>::uninit();
-    // SAFETY: object and key are alive; the descriptor is written when the answer is positive,
-    // and then each of its values is ours to free, which wrapping them does.
+    // SAFETY: object and key are alive. The descriptor is written if the answer is positive; each
+    // of its values is then owned here, and its wrapper frees it.
     unsafe {
         let atom = qjs::JS_ValueToAtom(raw, key.as_raw());
         let answer = qjs::JS_GetOwnProperty(raw, found.as_mut_ptr(), object.as_raw(), atom);
@@ -116,14 +115,15 @@ pub(crate) fn own<'js>(object: &Object<'js>, key: &Value<'js>) -> Option<Own<'js
         drop((getter, setter));
         let flags = u32::try_from(found.flags).unwrap_or(0);
         Some(if flags & qjs::JS_PROP_GETSET != 0 {
-            Own::Accessor
+            OwnProperty::Accessor
         } else {
-            Own::Value(value)
+            OwnProperty::Value(value)
         })
     }
 }
 
-/// The enumerable own keys, texts and symbols; of a proxy, which would be asked, there are none.
+/// Returns the enumerable own keys, strings and symbols. For a proxy, whose traps would run,
+/// returns none.
 pub(crate) fn shown_keys<'js>(object: &Object<'js>) -> Vec<Value<'js>> {
     let ctx = object.ctx();
     let raw = ctx.as_raw().as_ptr();
@@ -132,8 +132,8 @@ pub(crate) fn shown_keys<'js>(object: &Object<'js>) -> Vec<Value<'js>> {
     }
     let (mut keys, mut count) = (std::ptr::null_mut(), 0);
     let all = qjs::JS_GPN_STRING_MASK | qjs::JS_GPN_SYMBOL_MASK | qjs::JS_GPN_ENUM_ONLY;
-    // SAFETY: keys and count are written when the answer is not negative; each key is read
-    // before all of them are freed.
+    // SAFETY: keys and count are written if the answer is not negative; each key is read before all
+    // of them are freed.
     unsafe {
         let answer = qjs::JS_GetOwnPropertyNames(
             raw,
@@ -160,7 +160,8 @@ pub(crate) fn shown_keys<'js>(object: &Object<'js>) -> Vec<Value<'js>> {
     }
 }
 
-/// The text of a string, number or BigInt; half a surrogate pair is three bytes that are no UTF-8.
+/// Returns the text of a string, number or BigInt; a lone surrogate becomes three bytes that are
+/// not UTF-8.
 pub(crate) fn text_bytes(primitive: &Value<'_>) -> Vec<u8> {
     let raw = primitive.ctx().as_raw().as_ptr();
     let mut length = 0;
@@ -177,12 +178,12 @@ pub(crate) fn text_bytes(primitive: &Value<'_>) -> Vec<u8> {
     }
 }
 
-/// The description of a symbol, empty where it has none. The member of that name is one that a
-/// script can replace.
+/// Returns the description of a symbol, empty if it has none. The property `description` is not
+/// used, because a script can replace it.
 pub(crate) fn description(symbol: &Value<'_>) -> String {
     let ctx = symbol.ctx();
     let raw = ctx.as_raw().as_ptr();
-    // SAFETY: the symbol is alive, and its atom is freed once it was read.
+    // SAFETY: the symbol is alive, and its atom is freed after it was read.
     let text = unsafe {
         let atom = qjs::JS_ValueToAtom(raw, symbol.as_raw());
         let text = ours(ctx, qjs::JS_AtomToString(raw, atom));
@@ -193,18 +194,18 @@ pub(crate) fn description(symbol: &Value<'_>) -> String {
     text.map_or(String::new(), |text| quiet::lossy(&text))
 }
 
-/// Which of the engine's classes a value is of; 0 for what is no object.
+/// Returns the engine's class of a value; 0 for a value that is not an object.
 pub(crate) fn class_of(value: &Value<'_>) -> u32 {
-    // SAFETY: the value is alive, and anything may be asked about.
+    // SAFETY: the value is alive, and the function accepts any value.
     unsafe { qjs::JS_GetClassID(value.as_raw()) }
 }
 
 pub(crate) fn is_typed_array(value: &Value<'_>) -> bool {
-    // SAFETY: the value is alive, and anything may be asked about.
+    // SAFETY: the value is alive, and the function accepts any value.
     unsafe { qjs::JS_GetTypedArrayType(value.as_raw()) >= 0 }
 }
 
-/// Makes the pending exception one that no script can catch.
+/// Turns the pending exception into one that no script can catch.
 pub(crate) fn throw_uncatchable(ctx: &Ctx<'_>, error: &Value<'_>) {
     // SAFETY: the error is an object of this context.
     unsafe { qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), error.as_raw()) };
@@ -218,16 +219,16 @@ pub(crate) fn freeze(object: &Object<'_>) {
     }
 }
 
-/// Why there is no value of a JSON text; `engine/json.h` has the numbers.
+/// Why a JSON text could not be parsed; `engine/json.h` has the numbers.
 #[derive(Debug)]
-pub(crate) enum Unread {
-    /// Not JSON, or something of which the engine is to be asked.
+pub(crate) enum JsonReadError {
+    /// Not JSON, or a text that only the engine can handle.
     Unsure,
     TooDeep,
     Thrown(Error),
 }
 
-// SAFETY: as they stand in `engine/json.h`.
+// SAFETY: as declared in `engine/json.h`.
 unsafe extern "C" {
     fn airlock_json(
         ctx: *mut qjs::JSContext,
@@ -249,30 +250,30 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// From here on no line of the script runs, whatever becomes of the error that stops it: a
-/// promise's executor, for one, turns every error into a rejection and goes on behind it.
+/// Stops the script: no more of its code runs, even if the error that stops it is handled. A
+/// promise's executor, for example, turns every error into a rejection and continues.
 pub(crate) fn stop(ctx: &Ctx<'_>) {
     // SAFETY: the context is alive.
     unsafe { airlock_stop(ctx.as_raw().as_ptr()) }
 }
 
-/// Lets go of what weak references kept for a job that has ended.
+/// Releases the objects that weak references kept until the end of the job.
 pub(crate) fn release_kept(ctx: &Ctx<'_>) {
     // SAFETY: the context is alive.
     unsafe { airlock_release(ctx.as_raw().as_ptr()) }
 }
 
-/// The value of a JSON text. The text is given along to have a zero put behind it.
+/// Returns the value of a JSON text. The text is mutable so that a zero byte can be appended.
 pub(crate) fn from_json<'js>(
     ctx: &Ctx<'js>,
     text: &mut Vec<u8>,
     depth_max: u32,
-) -> std::result::Result<Value<'js>, Unread> {
+) -> std::result::Result<Value<'js>, JsonReadError> {
     let length = text.len();
     text.push(0);
     let mut value = MaybeUninit::uninit();
-    // SAFETY: the text is that long and ends with a zero; the value is written in any case, and
-    // is ours where the answer is 0.
+    // SAFETY: the text has this length and ends with a zero byte; the value is always written, and
+    // is owned here if the result is 0.
     let answer = unsafe {
         airlock_json(
             ctx.as_raw().as_ptr(),
@@ -286,14 +287,14 @@ pub(crate) fn from_json<'js>(
     match answer {
         // SAFETY: see above.
         0 => Ok(unsafe { Value::from_raw(ctx.clone(), value.assume_init()) }),
-        1 => Err(Unread::Unsure),
-        2 => Err(Unread::TooDeep),
-        _ => Err(Unread::Thrown(Error::Exception)),
+        1 => Err(JsonReadError::Unsure),
+        2 => Err(JsonReadError::TooDeep),
+        _ => Err(JsonReadError::Thrown(Error::Exception)),
     }
 }
 
-/// The JSON text of a value, when it is plain all through; nothing where the script would have to
-/// be asked, or where it cannot be said.
+/// Returns the JSON text of a value that is entirely plain. Returns `None` if code of the script
+/// would run, or if JSON cannot express the value.
 pub(crate) fn plain_json(
     value: &Value<'_>,
     bytes_max: usize,
@@ -301,8 +302,8 @@ pub(crate) fn plain_json(
 ) -> Result<Option<Vec<u8>>> {
     let mut text: Vec<u8> = Vec::new();
     let mut length = 0;
-    // SAFETY: the value is alive, and so is the text, which is asked for room by `airlock_room`
-    // alone; that much of it was written.
+    // SAFETY: the value is alive, and so is the text, whose memory only `airlock_room` changes;
+    // this many bytes of it were written.
     unsafe {
         let raw = value.ctx().as_raw().as_ptr();
         let answer = airlock_write(
@@ -324,9 +325,9 @@ pub(crate) fn plain_json(
     }
 }
 
-/// Room for some more bytes of a text of which so many are written.
+/// Makes room for `more` bytes in a text of which `used` bytes are written.
 ///
-/// SAFETY: as it stands in `engine/write.h`, which calls it with the text of [`plain_json`].
+/// SAFETY: as declared in `engine/write.h`, which calls it with the text of [`plain_json`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn airlock_room(
     text: *mut c_void,
@@ -334,7 +335,7 @@ unsafe extern "C" fn airlock_room(
     more: usize,
     end: *mut *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the text is alive, that much of it was written, and nobody else has it.
+    // SAFETY: the text is alive, this many bytes of it were written, and nothing else refers to it.
     unsafe {
         let text = &mut *text.cast::<Vec<u8>>();
         text.set_len(written);
@@ -345,12 +346,12 @@ unsafe extern "C" fn airlock_room(
     }
 }
 
-/// What a text has at first.
+/// Initial capacity of a text in bytes.
 const ROOM_BYTES: usize = 256;
 
-/// What is wrong with a text, as far as there is room for it; nothing when it is JSON.
+/// Writes the error message for a text, as far as there is room; nothing if the text is JSON.
 ///
-/// SAFETY: as it stands in `engine/json.h`, which calls it with a text and room of these lengths.
+/// SAFETY: as declared in `engine/json.h`, which calls it with a text and room of these lengths.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn airlock_not_json(
     text: *const u8,
@@ -358,7 +359,7 @@ unsafe extern "C" fn airlock_not_json(
     words: *mut u8,
     words_max: usize,
 ) -> usize {
-    // SAFETY: see above; what is written comes from elsewhere.
+    // SAFETY: see above; the copied text is in other memory.
     unsafe {
         let said = not_json::describe(slice::from_raw_parts(text, length)).unwrap_or_default();
         let said = beginning(&said, words_max as u64);
@@ -367,7 +368,7 @@ unsafe extern "C" fn airlock_not_json(
     }
 }
 
-/// Makes `JSON.parse` read as [`from_json`] does.
+/// Replaces `JSON.parse` with a function that uses the parser of [`from_json`].
 pub(crate) fn install_json(ctx: &Ctx<'_>) -> Result<()> {
     // SAFETY: the context is alive.
     match unsafe { airlock_install(ctx.as_raw().as_ptr()) } {
@@ -376,15 +377,15 @@ pub(crate) fn install_json(ctx: &Ctx<'_>) -> Result<()> {
     }
 }
 
-/// The bytes of an `ArrayBuffer`, for as long as `use_them` takes.
+/// Passes the bytes of an `ArrayBuffer` to `use_them`.
 pub(crate) fn with_bytes<R>(
     buffer: &Value<'_>,
     use_them: impl FnOnce(&mut [u8]) -> R,
 ) -> Option<R> {
     let raw = buffer.ctx().as_raw().as_ptr();
     let mut length = 0;
-    // SAFETY: the bytes are valid for `length` and nobody else's while no script runs, which
-    // `use_them` has no way to bring about.
+    // SAFETY: the bytes are valid for `length` and not shared while no script runs, and `use_them`
+    // cannot run one.
     unsafe {
         let bytes = qjs::JS_GetArrayBuffer(raw, &raw mut length, buffer.as_raw());
         if bytes.is_null() {
@@ -398,7 +399,7 @@ pub(crate) fn with_bytes<R>(
 
 macro_rules! plain_class {
     ($class:ident) => {
-        // SAFETY: it holds no value of the engine.
+        // SAFETY: it contains no value of the engine.
         unsafe impl<'js> JsLifetime<'js> for $class {
             type Changed<'to> = $class;
         }

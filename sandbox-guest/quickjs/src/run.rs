@@ -1,56 +1,55 @@
-//! What one run of a script knows beside the engine: its limits, its open
-//! calls, its timers, what it printed.
+//! The state of one run besides the engine: limits, open calls, timers and printed lines.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use guest_common::calls::Calls;
-use guest_common::chance::Chance;
 use guest_common::console::Console;
 use guest_common::limits;
 use guest_common::place::Place;
+use guest_common::rng::Rng;
 use guest_common::timers::Timers;
 use rquickjs::{Error, Function, Persistent, Result, Value};
 use sandbox_protocol::{GuestLimits, ServerStubs};
 
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 use crate::timers::Turn;
 use crate::tokens::Token;
 
 /// A call that waits for its outcome.
-pub(crate) struct Waiting {
+pub(crate) struct PendingCall {
     pub(crate) resolve: Persistent<Function<'static>>,
     pub(crate) reject: Persistent<Function<'static>>,
-    /// Where the script made it, innermost first.
+    /// Where the script made the call, innermost frame first.
     pub(crate) places: Vec<Place>,
 }
 
 pub(crate) struct Run {
     pub(crate) limits: Cell<GuestLimits>,
-    pub(crate) chance: RefCell<Chance>,
+    pub(crate) chance: RefCell<Rng>,
     pub(crate) console: RefCell<Console>,
-    pub(crate) calls: RefCell<Calls<Waiting>>,
+    pub(crate) calls: RefCell<Calls<PendingCall>>,
     pub(crate) timers: RefCell<Timers<Turn>>,
     pub(crate) stubs: RefCell<Vec<ServerStubs>>,
-    /// Functions of tools made so far, by server and tool.
+    /// Functions of tools created so far, by server and tool.
     pub(crate) members: RefCell<BTreeMap<(u16, u16), Persistent<Function<'static>>>>,
-    /// Promises that were rejected and that nobody has asked about yet.
+    /// Rejected promises without a handler so far.
     pub(crate) unhandled: RefCell<Vec<Persistent<Value<'static>>>>,
     pub(crate) script: RefCell<String>,
-    /// The script's tokens, once somebody asks.
+    /// The script's tokens, computed on first use.
     pub(crate) tokens: OnceCell<Vec<Token>>,
     pub(crate) script_name: RefCell<String>,
-    /// Lines of wrapper before the script's own first line.
+    /// Number of lines of the wrapper before the script's first line.
     pub(crate) lines_before: Cell<u32>,
     pub(crate) script_lines: Cell<u32>,
-    kept: OnceCell<Kept>,
+    kept: OnceCell<Intrinsics>,
 }
 
 impl Run {
     pub(crate) fn new() -> Self {
         Self {
             limits: Cell::new(limits::NONE_YET),
-            chance: RefCell::new(Chance::new(0)),
+            chance: RefCell::new(Rng::new(0)),
             console: RefCell::default(),
             calls: RefCell::default(),
             timers: RefCell::default(),
@@ -66,15 +65,15 @@ impl Run {
         }
     }
 
-    pub(crate) fn keep(&self, kept: Kept) {
+    pub(crate) fn keep(&self, kept: Intrinsics) {
         let _ = self.kept.set(kept);
     }
 
-    pub(crate) fn kept(&self) -> Result<&Kept> {
+    pub(crate) fn kept(&self) -> Result<&Intrinsics> {
         self.kept.get().ok_or(Error::Unknown)
     }
 
-    /// Nothing that is still outside can make the script go on.
+    /// Whether no open call or timer can continue the script.
     pub(crate) fn is_stuck(&self) -> bool {
         self.calls.borrow().waiting.is_empty() && self.timers.borrow().next_due_ms().is_none()
     }

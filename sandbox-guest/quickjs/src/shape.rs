@@ -1,9 +1,9 @@
-//! Whether a script is one expression and nothing else. What its tokens leave
-//! open, the engine's parser answers: `(` script `)` is asked for.
+//! Determines whether a script consists of one expression. If the tokens alone do not decide, the
+//! engine parses `(` script `)`.
 
 use guest_common::forms::may_be_expression;
 
-use crate::tokens::{self, Kind, Token};
+use crate::tokens::{self, Token, TokenKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Single {
@@ -11,19 +11,20 @@ pub(crate) enum Single {
     Expression,
 }
 
-/// Words that begin a statement that is no expression.
+/// Words that start a statement which is not an expression.
 const STATEMENTS: [&str; 23] = [
     "break", "class", "const", "continue", "debugger", "do", "export", "for", "if", "let",
     "return", "switch", "throw", "try", "var", "while", "with", "else", "case", "default", "catch",
     "finally", "enum",
 ];
 
-/// What the script is, when it is one expression. `parses` says whether a text is an expression.
-pub(crate) fn of(script: &str, parses: impl FnOnce(&str) -> bool) -> Option<Single> {
+/// Returns the kind of a script that consists of one expression. `parses` returns whether a text is
+/// an expression.
+pub(crate) fn detect(script: &str, parses: impl FnOnce(&str) -> bool) -> Option<Single> {
     if !may_be_expression(script) {
         return None;
     }
-    let all = tokens::of(script);
+    let all = tokens::tokenize(script);
     let row = Tokens { script, all: &all };
     let mut end = all.len();
     if end > 0 && row.is(end - 1, ";") {
@@ -58,7 +59,7 @@ impl Tokens<'_> {
         self.text(at) == text
     }
 
-    fn kind(&self, at: usize) -> Option<Kind> {
+    fn kind(&self, at: usize) -> Option<TokenKind> {
         self.all.get(at).map(|token| token.kind)
     }
 
@@ -66,8 +67,8 @@ impl Tokens<'_> {
         self.all.get(at)?.partner
     }
 
-    /// Whether the tokens up to `end` can be one expression statement: a `{` would begin a block,
-    /// a function's text must end with its body, and a comma would part two expressions.
+    /// Whether the tokens up to `end` can be one expression statement: a `{` would start a block, a
+    /// function's text must end with its body, and a comma would separate two expressions.
     fn can_begin(&self, end: usize) -> bool {
         let first = self.text(0);
         if first == "{" || STATEMENTS.contains(&first) {
@@ -89,7 +90,7 @@ impl Tokens<'_> {
                 return true;
             }
             at = match (self.kind(at), self.partner(at)) {
-                (Some(Kind::Open), Some(partner)) => partner + 1,
+                (Some(TokenKind::Open), Some(partner)) => partner + 1,
                 _ => at + 1,
             };
         }
@@ -100,13 +101,13 @@ impl Tokens<'_> {
         self.is(at, "function") || self.is(at, "async") && self.is(at + 1, "function")
     }
 
-    /// Where the function that begins here ends.
+    /// Returns the end of the function that starts here.
     fn function_end(&self, at: usize) -> Option<usize> {
         let mut at = at + if self.is(at, "async") { 2 } else { 1 };
         if self.is(at, "*") {
             at += 1;
         }
-        if self.kind(at) == Some(Kind::Word) {
+        if self.kind(at) == Some(TokenKind::Word) {
             at += 1;
         }
         let body = self.partner(at).filter(|_| self.is(at, "("))? + 1;
@@ -114,7 +115,7 @@ impl Tokens<'_> {
         Some(end + 1)
     }
 
-    /// Whether the expression from `at` to `end` is a function and nothing else.
+    /// Whether the expression from `at` to `end` consists of a function.
     fn is_function(&self, at: usize, end: usize) -> bool {
         if self.is(at, "(") && self.partner(at).is_some_and(|partner| partner + 1 == end) {
             return self.is_function(at + 1, end - 1);
@@ -122,7 +123,7 @@ impl Tokens<'_> {
         if self.begins_function(at) {
             return self.function_end(at) == Some(end);
         }
-        // An arrow's body goes as far as the expression does.
+        // An arrow function's body extends to the end of the expression.
         let is_async = self.is(at, "async") && !self.is(at + 1, "=>");
         let head = at + usize::from(is_async);
         let after = match self.partner(head).filter(|_| self.is(head, "(")) {

@@ -1,13 +1,12 @@
-//! The globals that stand for servers and their tools.
+//! The globals for servers and their tools.
 //!
-//! A server is a proxy whose every trap is native: it has no prototype, cannot
-//! be changed, makes a tool's function when it is first asked for, and names
-//! the closest tool when a script asks for one that is not there. It is no
-//! promise-like, so that `await server` is the server.
+//! A server is a proxy with only native traps. It has no prototype and cannot be changed. It
+//! creates a tool's function on first access. The error about an unknown tool suggests the closest
+//! name. A server has no `then`, so `await server` gives the server.
 
 use std::rc::Rc;
 
-use guest_common::stubs::{self, Meant, ToolAt};
+use guest_common::stubs::{self, MentionedTools, ToolAt};
 use rquickjs::function::Rest;
 use rquickjs::object::Property;
 use rquickjs::proxy::ProxyHandler;
@@ -31,19 +30,19 @@ const TRAPS: [(&str, Native, usize); 11] = [
     ("isExtensible", extensible, 1),
 ];
 
-/// The object behind a server's proxy.
+/// The target object of a server's proxy.
 #[derive(Debug)]
 pub(crate) struct Server {
     index: u16,
 }
 
-/// Sets the globals of one run. Names of tools are set only as far as the script
-/// can mean them, since there may be hundreds.
+/// Defines the globals of one run. Flat names of tools are defined only if the script may use them,
+/// because there may be hundreds.
 pub(crate) fn install(ctx: &Ctx<'_>, script: &str, run: &Rc<Run>) -> Result<()> {
     if run.stubs.borrow().is_empty() {
         return Ok(());
     }
-    let meant = Meant::by(script);
+    let meant = MentionedTools::by(script);
     let handler = ProxyHandler::from_object(run.kept()?.traps(ctx)?)?;
     let stubs = run.stubs.borrow();
     for (index, server) in (0_u16..).zip(stubs.iter()) {
@@ -80,7 +79,7 @@ fn tool_function<'js>(
     Ok(function)
 }
 
-/// The object whose members are the traps of every server's proxy.
+/// Returns the object whose members are the traps of every server's proxy.
 pub(crate) fn traps<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> Result<Object<'js>> {
     let object = Object::new_proto(ctx.clone(), None)?;
     for trap in TRAPS {
@@ -97,12 +96,12 @@ fn extensible<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Valu
     Ok(Value::new_bool(ctx.clone(), true))
 }
 
-/// In strict code, and all code is, a false answer is a `TypeError`.
+/// Refuses a change by returning false. All code is strict, so the change throws a `TypeError`.
 fn refuse_change<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, _: &[Value<'js>]) -> Result<Value<'js>> {
     Ok(Value::new_bool(ctx.clone(), false))
 }
 
-/// The server that a trap was called for, and the member it is about.
+/// Returns the server and the member that a trap was called for.
 fn asked<'js>(ctx: &Ctx<'js>, run: &Run, args: &[Value<'js>]) -> Result<(u16, Option<String>)> {
     let target = native::arg(ctx, args, 0);
     let Ok(target) = Class::<Server>::from_value(&target) else {
@@ -179,7 +178,7 @@ fn own_property<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resu
     descriptor.prop("value", function)?;
     descriptor.prop("writable", false)?;
     descriptor.prop("enumerable", true)?;
-    // A proxy may not say otherwise of what its target does not have.
+    // A proxy must report a property as configurable if its target does not have the property.
     descriptor.prop("configurable", true)?;
     Ok(descriptor.into_value())
 }

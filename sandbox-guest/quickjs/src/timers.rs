@@ -1,4 +1,4 @@
-//! The native halves of `setTimeout` and its like.
+//! The native parts of `setTimeout` and similar functions.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use rquickjs::{Ctx, FromJs, Function, Persistent, Result, Value};
 use crate::run::Run;
 use crate::{clock, native};
 
-/// What a timer calls.
+/// The callback of a timer, with its arguments.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) callback: Persistent<Function<'static>>,
@@ -68,7 +68,7 @@ pub(crate) fn clear<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> 
     Ok(native::undefined(ctx))
 }
 
-/// As the language makes a number of 32 bits: whole, and modulo 2³².
+/// Converts a number to 32 bits as JavaScript does: truncated, and modulo 2³².
 fn to_u32(number: f64) -> u32 {
     number.trunc().rem_euclid(4_294_967_296.0) as u32
 }

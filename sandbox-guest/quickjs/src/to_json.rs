@@ -1,29 +1,28 @@
-//! Values of the engine to JSON text, once: the arguments of a call and the
-//! value of a script. Each getter and each `toJSON` runs at most one time, and
-//! the bytes that come out are the only ones that anybody sees later. What is plain all
-//! through, with nothing in it that could run, is written by `engine/write.h`; this is the rest,
-//! and the words for what cannot be said.
-//! What each kind of value becomes stands in [`guest_common::json`].
+//! Converts values of the engine to JSON text, exactly once: the arguments of a call and the value
+//! of a script. Each getter and each `toJSON` runs at most once, and all later steps use these
+//! bytes. `engine/write.h` writes values that are entirely plain, for which no code can run. This
+//! module writes all other values, and the messages about values that JSON cannot express.
+//! [`guest_common::json`] defines the text for each kind of value.
 
-use guest_common::json::{self, Bounds, Part, Purpose, Refusal};
+use guest_common::json::{self, Bounds, PathPart, Purpose, Refusal};
 use rquickjs::function::This;
 use rquickjs::object::Filter;
 use rquickjs::{Atom, Error, Object, Value};
 
-use crate::kept::Kind;
+use crate::intrinsics::Kind;
 use crate::run::Run;
 use crate::{failure, native, quiet, raw};
 
-type Said<T> = Result<T, Refusal<Error>>;
+type EncodeResult<T> = Result<T, Refusal<Error>>;
 
-/// The JSON text of `value`; `None` for `undefined` and what counts as it.
+/// Returns the JSON text of `value`; `None` for `undefined` and values treated as such.
 pub(crate) fn encode(
     value: &Value<'_>,
     name: &str,
     purpose: Purpose,
     bounds: Bounds,
     run: &Run,
-) -> Said<Option<Vec<u8>>> {
+) -> EncodeResult<Option<Vec<u8>>> {
     if value.is_object() {
         let plain = raw::plain_json(value, bounds.bytes_max, bounds.depth_max)?;
         if plain.is_some() {
@@ -35,14 +34,14 @@ pub(crate) fn encode(
         purpose,
         bounds,
         open: Vec::new(),
-        path: vec![Part::Name(name.to_owned())],
+        path: vec![PathPart::Name(name.to_owned())],
         run,
     };
     let said = encoder.value(value)?;
     Ok(said.then_some(encoder.out))
 }
 
-/// How deeply JSON text nests; brackets in its texts do not count.
+/// Returns the nesting depth of a JSON text; brackets inside strings do not count.
 pub(crate) fn depth_of(text: &[u8]) -> u32 {
     let (mut depth, mut deepest) = (0_u32, 0);
     let mut bytes = text.iter();
@@ -72,9 +71,9 @@ struct Encoder<'a, 'js> {
     out: Vec<u8>,
     purpose: Purpose,
     bounds: Bounds,
-    /// Objects that the present value lies in.
+    /// The objects that contain the current value.
     open: Vec<Value<'js>>,
-    path: Vec<Part<String>>,
+    path: Vec<PathPart<String>>,
     run: &'a Run,
 }
 
@@ -87,12 +86,12 @@ impl<'js> Encoder<'_, 'js> {
         Refusal::Unsayable(format!("`{}` {what}", self.path()))
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Said<()> {
+    fn push(&mut self, bytes: &[u8]) -> EncodeResult<()> {
         json::push(&mut self.out, bytes, self.bounds)
     }
 
-    /// Writes `value`; false when there is nothing to write.
-    fn value(&mut self, value: &Value<'js>) -> Said<bool> {
+    /// Writes `value`; returns false if there is nothing to write.
+    fn value(&mut self, value: &Value<'js>) -> EncodeResult<bool> {
         if value.is_undefined() {
             return Ok(false);
         }
@@ -118,14 +117,14 @@ impl<'js> Encoder<'_, 'js> {
         Ok(true)
     }
 
-    fn without_meaning(&self, what: &str) -> Said<bool> {
+    fn without_meaning(&self, what: &str) -> EncodeResult<bool> {
         match self.purpose {
             Purpose::Arguments => Err(self.refuse(what)),
             Purpose::Value => Ok(false),
         }
     }
 
-    fn number(&mut self, number: f64, value: &Value<'js>) -> Said<()> {
+    fn number(&mut self, number: f64, value: &Value<'js>) -> EncodeResult<()> {
         if !number.is_finite() {
             let said = json::not_finite(number, self.purpose);
             return self.push(said.map_err(|what| self.refuse(&what))?.as_bytes());
@@ -136,25 +135,25 @@ impl<'js> Encoder<'_, 'js> {
         self.push(&raw::text_bytes(value))
     }
 
-    fn big_int(&mut self, value: &Value<'js>) -> Said<()> {
+    fn big_int(&mut self, value: &Value<'js>) -> EncodeResult<()> {
         let said = json::big_int(quiet::lossy(value), self.purpose);
         self.push(said.map_err(|what| self.refuse(what))?.as_bytes())
     }
 
-    fn text(&mut self, text: &Value<'js>) -> Said<()> {
+    fn text(&mut self, text: &Value<'js>) -> EncodeResult<()> {
         let owned = match quiet::exact(text) {
             Some(owned) => owned,
             None if self.purpose == Purpose::Value => quiet::lossy(text),
-            None => return Err(self.refuse("holds half of a surrogate pair")),
+            None => return Err(self.refuse("contains a lone surrogate")),
         };
         self.quoted(&owned)
     }
 
-    fn quoted(&mut self, text: &str) -> Said<()> {
+    fn quoted(&mut self, text: &str) -> EncodeResult<()> {
         json::push_text(&mut self.out, text, self.bounds)
     }
 
-    fn object(&mut self, object: &Object<'js>) -> Said<bool> {
+    fn object(&mut self, object: &Object<'js>) -> EncodeResult<bool> {
         if self.open.len() >= self.bounds.depth_max as usize {
             return Err(json::too_deep(&self.path(), self.bounds));
         }
@@ -165,8 +164,8 @@ impl<'js> Encoder<'_, 'js> {
         let to_json: Value<'js> = object.get("toJSON")?;
         if let Some(to_json) = to_json.as_function() {
             let key = match self.path.last() {
-                Some(Part::Name(name)) if self.path.len() > 1 => name.clone(),
-                Some(Part::Index(index)) => index.to_string(),
+                Some(PathPart::Name(name)) if self.path.len() > 1 => name.clone(),
+                Some(PathPart::Index(index)) => index.to_string(),
                 _ => String::new(),
             };
             let replaced: Value<'js> = to_json.call((This(value.clone()), key))?;
@@ -175,8 +174,8 @@ impl<'js> Encoder<'_, 'js> {
         self.as_it_is(object)
     }
 
-    /// Exactly once: what `toJSON` returned is not asked again.
-    fn replaced(&mut self, value: &Value<'js>) -> Said<bool> {
+    /// Calls `toJSON` exactly once: `toJSON` of the returned value is not called.
+    fn replaced(&mut self, value: &Value<'js>) -> EncodeResult<bool> {
         match value.as_object() {
             Some(inner) if self.open.contains(inner.as_value()) => {
                 Err(self.refuse("contains itself"))
@@ -186,7 +185,7 @@ impl<'js> Encoder<'_, 'js> {
         }
     }
 
-    fn as_it_is(&mut self, object: &Object<'js>) -> Said<bool> {
+    fn as_it_is(&mut self, object: &Object<'js>) -> EncodeResult<bool> {
         let value = object.as_value();
         if value.is_function() {
             return self.without_meaning("is a function");
@@ -213,10 +212,10 @@ impl<'js> Encoder<'_, 'js> {
         Ok(true)
     }
 
-    fn array(&mut self, array: &Object<'js>) -> Said<()> {
+    fn array(&mut self, array: &Object<'js>) -> EncodeResult<()> {
         let length: f64 = array.get::<_, rquickjs::convert::Coerced<f64>>("length")?.0;
         self.push(b"[")?;
-        // Each item is at least one byte, so what is too long ends at the bound.
+        // Each item takes at least one byte, so an overlong array ends at the limit.
         for index in 0..length as u64 {
             if index > 0 {
                 self.push(b",")?;
@@ -230,7 +229,7 @@ impl<'js> Encoder<'_, 'js> {
         self.push(b"]")
     }
 
-    fn items(&mut self, items: &[Value<'js>]) -> Said<()> {
+    fn items(&mut self, items: &[Value<'js>]) -> EncodeResult<()> {
         self.push(b"[")?;
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
@@ -241,8 +240,8 @@ impl<'js> Encoder<'_, 'js> {
         self.push(b"]")
     }
 
-    fn item(&mut self, index: usize, item: &Value<'js>) -> Said<()> {
-        self.path.push(Part::Index(index));
+    fn item(&mut self, index: usize, item: &Value<'js>) -> EncodeResult<()> {
+        self.path.push(PathPart::Index(index));
         if !self.value(item)? {
             self.push(b"null")?;
         }
@@ -250,15 +249,20 @@ impl<'js> Encoder<'_, 'js> {
         Ok(())
     }
 
-    fn record(&mut self, object: &Object<'js>) -> Said<()> {
+    fn record(&mut self, object: &Object<'js>) -> EncodeResult<()> {
         self.push(b"{")?;
         let mut first = true;
         self.own_members(object, &mut first, &[])?;
         self.push(b"}")
     }
 
-    /// Only a proxy is asked through the script's own traps. What is said already is left out.
-    fn own_members(&mut self, object: &Object<'js>, first: &mut bool, said: &[&str]) -> Said<()> {
+    /// Writes the own members that are not yet written. Code of the script runs only for a proxy.
+    fn own_members(
+        &mut self,
+        object: &Object<'js>,
+        first: &mut bool,
+        said: &[&str],
+    ) -> EncodeResult<()> {
         let shown = Filter::new().string().enum_only();
         let keys: Result<Vec<Atom<'js>>, Error> = object.own_keys(shown).collect();
         for key in keys? {
@@ -272,9 +276,14 @@ impl<'js> Encoder<'_, 'js> {
         Ok(())
     }
 
-    fn member(&mut self, name: &Value<'js>, value: &Value<'js>, first: &mut bool) -> Said<()> {
+    fn member(
+        &mut self,
+        name: &Value<'js>,
+        value: &Value<'js>,
+        first: &mut bool,
+    ) -> EncodeResult<()> {
         let before = self.out.len();
-        self.path.push(Part::Name(quiet::lossy(name)));
+        self.path.push(PathPart::Name(quiet::lossy(name)));
         if !*first {
             self.push(b",")?;
         }
@@ -289,7 +298,7 @@ impl<'js> Encoder<'_, 'js> {
         Ok(())
     }
 
-    fn map(&mut self, entries: &[(Value<'js>, Value<'js>)]) -> Said<()> {
+    fn map(&mut self, entries: &[(Value<'js>, Value<'js>)]) -> EncodeResult<()> {
         if entries.iter().all(|(key, _)| key.is_string()) {
             self.push(b"{")?;
             let mut first = true;
@@ -303,15 +312,15 @@ impl<'js> Encoder<'_, 'js> {
             if index > 0 {
                 self.push(b",")?;
             }
-            self.path.push(Part::Index(index));
+            self.path.push(PathPart::Index(index));
             self.items(&[key.clone(), value.clone()])?;
             self.path.pop();
         }
         self.push(b"]")
     }
 
-    /// An error says its name and message, then what else it carries itself.
-    fn error(&mut self, error: &Object<'js>) -> Said<()> {
+    /// Writes an error: its name and message, then its other own properties.
+    fn error(&mut self, error: &Object<'js>) -> EncodeResult<()> {
         self.push(b"{")?;
         let mut first = true;
         const SAID: [&str; 2] = ["name", "message"];

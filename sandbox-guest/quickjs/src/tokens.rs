@@ -1,14 +1,14 @@
-//! A script as a row of tokens: enough to tell what form it has and what stands
-//! at a place, without a parser. Where a `/` could be either a division or the
-//! beginning of a regular expression, what ordinary code means is assumed.
+//! Splits a script into tokens: enough to determine its form and to find the token at a position,
+//! without a parser. If a `/` could be a division or the start of a regular expression, the usual
+//! meaning is assumed.
 
 use std::ops::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Word,
     Number,
-    /// A text, template or regular expression, whole.
+    /// A complete string, template or regular expression.
     Literal,
     Open,
     Close,
@@ -17,14 +17,14 @@ pub(crate) enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) range: Range<usize>,
-    /// Of an opening bracket, where in the row its closing one is, and the reverse.
+    /// For an opening bracket, the index of its closing bracket, and the reverse.
     pub(crate) partner: Option<usize>,
 }
 
-/// The tokens of a script, without white space and comments.
-pub(crate) fn of(script: &str) -> Vec<Token> {
+/// Returns the tokens of a script, without white space and comments.
+pub(crate) fn tokenize(script: &str) -> Vec<Token> {
     let mut row = Row {
         bytes: script.as_bytes(),
         at: 0,
@@ -39,7 +39,7 @@ struct Row<'a> {
     bytes: &'a [u8],
     at: usize,
     tokens: Vec<Token>,
-    /// Opening brackets, as places in the row.
+    /// Indices of the open brackets.
     open: Vec<usize>,
 }
 
@@ -72,44 +72,44 @@ impl Row<'_> {
                 }
                 quote @ (b'\'' | b'"') => {
                     self.text(quote);
-                    Kind::Literal
+                    TokenKind::Literal
                 }
                 b'`' => {
                     self.template();
-                    Kind::Literal
+                    TokenKind::Literal
                 }
                 b'/' if !self.ends_value() => {
                     self.regex();
-                    Kind::Literal
+                    TokenKind::Literal
                 }
                 b'0'..=b'9' => {
                     self.while_word();
-                    Kind::Number
+                    TokenKind::Number
                 }
                 byte if is_word(byte) => {
                     self.while_word();
-                    Kind::Word
+                    TokenKind::Word
                 }
-                b'(' | b'[' | b'{' => Kind::Open,
-                b')' | b']' | b'}' => Kind::Close,
-                _ => Kind::Sign,
+                b'(' | b'[' | b'{' => TokenKind::Open,
+                b')' | b']' | b'}' => TokenKind::Close,
+                _ => TokenKind::Sign,
             };
             match kind {
-                Kind::Open | Kind::Close => self.at += 1,
-                Kind::Sign => self.sign(),
+                TokenKind::Open | TokenKind::Close => self.at += 1,
+                TokenKind::Sign => self.sign(),
                 _ => {}
             }
             self.push(kind, start..self.at);
         }
     }
 
-    fn push(&mut self, kind: Kind, range: Range<usize>) {
+    fn push(&mut self, kind: TokenKind, range: Range<usize>) {
         let here = self.tokens.len();
         let partner = match kind {
-            Kind::Close => self.open.pop(),
+            TokenKind::Close => self.open.pop(),
             _ => None,
         };
-        if kind == Kind::Open {
+        if kind == TokenKind::Open {
             self.open.push(here);
         }
         if let Some(open) = partner.and_then(|open| self.tokens.get_mut(open)) {
@@ -122,15 +122,15 @@ impl Row<'_> {
         });
     }
 
-    /// Whether what came before ends an expression, so that a `/` divides.
+    /// Whether the text before ends an expression, so that a `/` is a division.
     fn ends_value(&self) -> bool {
         let Some(last) = self.tokens.last() else {
             return false;
         };
         let text = self.bytes.get(last.range.clone()).unwrap_or_default();
         match last.kind {
-            Kind::Number | Kind::Literal => true,
-            Kind::Word => !matches!(
+            TokenKind::Number | TokenKind::Literal => true,
+            TokenKind::Word => !matches!(
                 text,
                 b"return"
                     | b"typeof"
@@ -148,9 +148,9 @@ impl Row<'_> {
                     | b"yield"
                     | b"default"
             ),
-            Kind::Close => text != b"}",
-            Kind::Open => false,
-            Kind::Sign => matches!(text, b"++" | b"--"),
+            TokenKind::Close => text != b"}",
+            TokenKind::Open => false,
+            TokenKind::Sign => matches!(text, b"++" | b"--"),
         }
     }
 
@@ -183,10 +183,10 @@ impl Row<'_> {
         self.at = self.bytes.len();
     }
 
-    /// A template with all that stands in its `${}`, as one token.
+    /// Reads a template, with the content of its `${}`, as one token.
     fn template(&mut self) {
         self.at += 1;
-        // Whether we are in text, for each template and each `${` that is open.
+        // For each open template and each open `${`, whether the position is in text.
         let mut inside = vec![b'`'];
         while let Some(&within) = inside.last()
             && !self.ended()

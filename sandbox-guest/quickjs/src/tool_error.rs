@@ -1,6 +1,5 @@
-//! `ToolError`: what a call's promise is rejected with. Its fields come from
-//! the host's frame and are the object's own, so that nothing that a script
-//! does to prototypes can turn a failure into something else.
+//! `ToolError`: the rejection of a call's promise. Its fields come from the host's frame and are
+//! own properties of the object, so a script cannot change a failure through prototypes.
 
 use guest_common::failure::with_frames;
 use guest_common::place::{self, Place};
@@ -11,7 +10,7 @@ use sandbox_protocol::{CallTicket, Failure};
 use crate::native;
 use crate::run::Run;
 
-/// What marks an object as made here, and for which call.
+/// Marks an object as created here, with the ticket of the failed call.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) ticket: Option<CallTicket>,
@@ -41,13 +40,13 @@ pub(crate) fn make<'js>(
     let error = Class::instance_proto(origin, prototype)?.into_inner();
     hidden(&error, "message", &failure.message)?;
     hidden(&error, "stack", &stack)?;
-    shown(&error, "code", native::string(ctx, &failure.code)?)?;
-    shown(&error, "tool", native::string(ctx, &failure.tool)?)?;
+    set_field(&error, "code", native::string(ctx, &failure.code)?)?;
+    set_field(&error, "tool", native::string(ctx, &failure.tool)?)?;
     let retryable = Value::new_bool(ctx.clone(), failure.retryable);
-    shown(&error, "retryable", retryable)?;
-    shown(&error, "content", json(ctx, &failure.content)?)?;
+    set_field(&error, "retryable", retryable)?;
+    set_field(&error, "content", json(ctx, &failure.content)?)?;
     let structured = json(ctx, &failure.structured_content)?;
-    shown(&error, "structuredContent", structured)?;
+    set_field(&error, "structuredContent", structured)?;
     Ok(error.into_value())
 }
 
@@ -55,12 +54,12 @@ fn hidden(error: &Object<'_>, name: &str, text: &str) -> Result<()> {
     error.prop(name, Property::from(text).writable().configurable())
 }
 
-fn shown<'js>(error: &Object<'js>, name: &str, value: Value<'js>) -> Result<()> {
+fn set_field<'js>(error: &Object<'js>, name: &str, value: Value<'js>) -> Result<()> {
     let whole = Property::from(value).writable().enumerable().configurable();
     error.prop(name, whole)
 }
 
-/// Text that the host made, within its bounds; no text is `undefined`.
+/// Parses bounded JSON text from the host; an empty text gives `undefined`.
 fn json<'js>(ctx: &Ctx<'js>, text: &[u8]) -> Result<Value<'js>> {
     if text.is_empty() {
         return Ok(native::undefined(ctx));

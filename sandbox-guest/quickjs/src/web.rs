@@ -1,16 +1,16 @@
-//! The native halves of what the prelude offers beyond ECMAScript: URLs, text
-//! encodings, identifiers, the time since the start, and the order of texts.
+//! The native parts of the prelude's additions to ECMAScript: URLs, text encodings, identifiers,
+//! the time since the start, and the collation of texts.
 
 use std::rc::Rc;
 
-use guest_common::collation::{self, How};
+use guest_common::collation::{self, CollationOptions};
 use guest_common::text::of_utf8;
-use guest_common::{base64, chance, urls};
+use guest_common::{base64, rng, urls};
 use rquickjs::convert::Coerced;
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, FromJs, Result, TypedArray, Value};
 
-use crate::kept::Kind;
+use crate::intrinsics::Kind;
 use crate::native::{self, Native};
 use crate::run::Run;
 use crate::{clock, quiet, raw};
@@ -31,7 +31,7 @@ pub(crate) const NATIVES: [(&str, Native, usize); 13] = [
     ("collate", collate, 3),
 ];
 
-/// An argument as text, as the language converts it.
+/// Converts an argument to text as JavaScript does.
 fn text<'js>(ctx: &Ctx<'js>, args: &[Value<'js>], index: usize) -> Result<String> {
     let value = native::arg(ctx, args, index);
     if value.is_string() {
@@ -41,7 +41,7 @@ fn text<'js>(ctx: &Ctx<'js>, args: &[Value<'js>], index: usize) -> Result<String
     Ok(quiet::lossy(converted.0.as_value()))
 }
 
-/// A text, or null.
+/// Returns a text, or null.
 fn or_null<'js>(ctx: &Ctx<'js>, text: Option<String>) -> Result<Value<'js>> {
     match text {
         Some(text) => native::string(ctx, &text),
@@ -49,7 +49,7 @@ fn or_null<'js>(ctx: &Ctx<'js>, text: Option<String>) -> Result<Value<'js>> {
     }
 }
 
-/// `urlParse(text, base?)`: the URL in its normal form, or null.
+/// `urlParse(text, base?)`: returns the URL in its normal form, or null.
 fn url_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let given = text(ctx, args, 0)?;
     let base = if native::arg(ctx, args, 1).is_undefined() {
@@ -67,21 +67,21 @@ fn of_url<'js>(ctx: &Ctx<'js>, run: &Run, text: Option<String>) -> Result<Value<
     }
 }
 
-/// `urlPart(href, name)`
+/// `urlPart(href, name)`: returns one part of a URL, such as its host.
 fn url_part<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let (href, name) = (text(ctx, args, 0)?, text(ctx, args, 1)?);
     of_url(ctx, run, urls::part(&href, &name))
 }
 
-/// `urlWith(href, name, value)`: the URL with one part changed; what cannot be
-/// set stays as it is.
+/// `urlWith(href, name, value)`: the URL with one part changed. An invalid value leaves the part
+/// unchanged.
 fn url_with<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let (href, name) = (text(ctx, args, 0)?, text(ctx, args, 1)?);
     let value = text(ctx, args, 2)?;
     of_url(ctx, run, urls::with(&href, &name, &value))
 }
 
-/// `formParse(text)`: names and values, one after the other.
+/// `formParse(text)`: names and values alternately.
 fn form_parse<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let given = text(ctx, args, 0)?;
     let parts = Array::new(ctx.clone())?;
@@ -106,7 +106,7 @@ fn utf8_encode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<
     Ok(TypedArray::<u8>::new_copy(ctx.clone(), given.as_bytes())?.into_value())
 }
 
-/// Does something with the bytes that an `ArrayBuffer` or a view of one shows.
+/// Passes the bytes of an `ArrayBuffer` or of a view to a function.
 fn with_bytes_of<'js, R>(
     ctx: &Ctx<'js>,
     run: &Run,
@@ -142,7 +142,7 @@ fn utf8_decode<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resul
     }
 }
 
-/// `base64Encode(text)`; null when a character has no byte.
+/// `base64Encode(text)`: returns base64, or null if a character is above U+00FF.
 fn base64_encode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let given = text(ctx, args, 0)?;
     let bytes: std::result::Result<Vec<u8>, _> =
@@ -150,14 +150,14 @@ fn base64_encode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Resul
     or_null(ctx, bytes.ok().map(|bytes| base64::encode(&bytes)))
 }
 
-/// `base64Decode(text)`: a text of one character per byte, or null.
+/// `base64Decode(text)`: returns one character per byte, or null if `text` is not base64.
 fn base64_decode<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let bytes = base64::decode(&text(ctx, args, 0)?);
     let text = bytes.map(|bytes| bytes.into_iter().map(char::from).collect());
     or_null(ctx, text)
 }
 
-/// `fillRandom(view)`
+/// `fillRandom(view)`: fills a typed array with random values.
 fn fill_random<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Result<Value<'js>> {
     let value = native::arg(ctx, args, 0);
     if !raw::is_typed_array(&value) {
@@ -165,8 +165,8 @@ fn fill_random<'js>(ctx: &Ctx<'js>, run: &Rc<Run>, args: &[Value<'js>]) -> Resul
         return Err(native::throw_type(ctx, run, message));
     }
     let (_, _, length) = run.kept()?.typed_view(&value)?;
-    if length > chance::BYTES_MAX {
-        return Err(native::throw_range(ctx, run, &chance::too_many_bytes()));
+    if length > rng::BYTES_MAX {
+        return Err(native::throw_range(ctx, run, &rng::too_many_bytes()));
     }
     let fill = |bytes: &mut [u8]| run.chance.borrow_mut().fill(bytes);
     with_bytes_of(ctx, run, &value, fill)?;
@@ -189,7 +189,7 @@ fn collate<'js>(ctx: &Ctx<'js>, _: &Rc<Run>, args: &[Value<'js>]) -> Result<Valu
     let one = text(ctx, args, 0)?;
     let other = text(ctx, args, 1)?;
     let how = native::arg(ctx, args, 2).as_int().unwrap_or(0);
-    let how = How(u32::try_from(how).unwrap_or(0));
+    let how = CollationOptions(u32::try_from(how).unwrap_or(0));
     let plain = collation::compare_plain(one.as_bytes(), other.as_bytes(), how);
     let order = plain.unwrap_or_else(|| collation::compare(one.chars(), other.chars(), how));
     Ok(Value::new_int(ctx.clone(), order as i32))

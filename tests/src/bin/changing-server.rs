@@ -1,12 +1,13 @@
-//! An MCP server on stdio whose tools stand in a file that a test rewrites.
+//! An MCP server on stdio whose tools are in a file that a test rewrites.
 //!
-//! `changing-server FOLDER`: `FOLDER/tools.json` is what it lists, each time anew. Its tool
-//! `change` says that the list has changed, `die` ends the process, `wait` answers as soon as
-//! `FOLDER/go` is there, and every other tool answers with its own name. While `FOLDER/hold`
-//! is there it shakes no hands, while `FOLDER/hold-list` is there it lists nothing, and while
-//! `FOLDER/fail-list` is there it answers a list with an error. Where `FOLDER/newer` is there it
-//! speaks the newer era, and tells of a change only to whoever listens. `FOLDER/log` gets a line
-//! for its start, each list, each call, and each that listens.
+//! Usage: `changing-server FOLDER`. The server reads `FOLDER/tools.json` for each `tools/list`. The
+//! tool `change` reports that the list has changed, `die` ends the process, and `wait` answers as
+//! soon as `FOLDER/go` exists. Every other tool answers with its own name.
+//!
+//! While `FOLDER/hold` exists, the server answers no handshake. While `FOLDER/hold-list` exists, it
+//! answers no `tools/list`; while `FOLDER/fail-list` exists, it answers with an error. If
+//! `FOLDER/newer` exists, the server uses the newer era and reports changes only to listeners.
+//! `FOLDER/log` gets a line for the start and for each list, call and listener.
 
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -18,7 +19,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-/// The request of whoever listens.
+/// Id of the request that listens for changes.
 static LISTENER: Mutex<Option<u64>> = Mutex::new(None);
 
 fn main() -> std::io::Result<()> {
@@ -110,7 +111,8 @@ fn while_there(path: &Path) {
     }
 }
 
-/// In one piece: another thread notes at the same moment, and somebody may be reading.
+/// Writes a line with a single call, because another thread may write at the same moment and a test
+/// may be reading.
 fn note(folder: &Path, line: &str) -> std::io::Result<()> {
     let log = folder.join("log");
     let mut log = File::options().create(true).append(true).open(log)?;

@@ -1,5 +1,5 @@
-//! Runs a command in a session of its own, so that it has no terminal to ask
-//! on even when the tests were started from one.
+//! Runs a command in a new session without a terminal, even if the tests were started from a
+//! terminal.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     let Some(program) = args.next() else {
         return ExitCode::from(2);
     };
-    // Fails only for a process that leads a group already, and then there is no terminal to lose.
+    // Fails only for the leader of a process group, which has no terminal anyway.
     let _ = rustix::process::setsid();
     let error = Command::new(&program).args(args).exec();
     eprintln!("{}: {error}", program.display());

@@ -1,5 +1,4 @@
-//! Makes scripts up for as long as it is told to, and says which of them the two engines do
-//! not run alike.
+//! Generates scripts for a given time, and reports those on which the engines differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +7,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tests::engines::{Compared, Difference, Made, Pair};
+use tests::engines::{Comparison, Difference, GeneratedScript, Pair};
 
 const USAGE: &str = "usage: engines --minutes N [--seed S] | --seed S | --show S | --file FILE";
 
 const REPORT_EVERY: Duration = Duration::from_secs(60);
-/// Differences that are made short of those that begin alike.
+/// Maximum number of differences of the same kind that are shortened and shown.
 const ALIKE_SHOWN_MAX: usize = 2;
-/// Where scripts go that differ, from the folder that this is started in.
+/// Folder for the scripts that differ, relative to the working directory.
 const FOUND: &str = "target/engines-found";
 
 fn main() -> ExitCode {
@@ -31,18 +30,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// How many differences there are.
+/// Runs the comparison and returns the number of differences.
 fn run(words: &[&str]) -> Result<usize, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
     let minutes = |text: &str| Ok::<_, String>(Duration::from_secs(number(text)? * 60));
     match words {
         ["--show", seed] => {
-            print!("{}", Made::of(number(seed)?).kept());
+            print!("{}", GeneratedScript::from_seed(number(seed)?).kept());
             Ok(0)
         }
         ["--file", file] => {
             let text = fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
-            show(&pair()?, &Made::read(&text));
+            show(&pair()?, &GeneratedScript::read(&text));
             Ok(0)
         }
         ["--seed", seed] => search(&pair()?, number(seed)?, Duration::ZERO),
@@ -56,21 +55,21 @@ fn pair() -> Result<Pair, String> {
     Pair::open().map_err(|why| why.to_string())
 }
 
-/// All that each engine shows of a script, and the verdict.
-fn show(pair: &Pair, made: &Made) {
-    for cage in [&pair.boa, &pair.quickjs] {
-        let shown = cage.run(&made.script());
+/// Prints the output of a script on each engine, and the result of the comparison.
+fn show(pair: &Pair, made: &GeneratedScript) {
+    for sandbox in [&pair.boa, &pair.quickjs] {
+        let shown = sandbox.run(&made.script());
         println!(
             "{}\n  {}\n  {:?}",
-            cage.engine,
+            sandbox.engine,
             shown.lines.join("\n  "),
             shown.end
         );
     }
     match pair.compare(made) {
-        Compared::Same => println!("the same"),
-        Compared::Open => println!("not compared: a limit, or a known difference"),
-        Compared::Different(difference) => println!("{difference}"),
+        Comparison::Same => println!("the same"),
+        Comparison::Open => println!("not compared: a limit, or a known difference"),
+        Comparison::Different(difference) => println!("{difference}"),
     }
 }
 
@@ -87,10 +86,10 @@ fn search(pair: &Pair, first: u64, time: Duration) -> Result<usize, String> {
     loop {
         let seed = first + scripts;
         scripts += 1;
-        match pair.compare(&Made::of(seed)) {
-            Compared::Same => {}
-            Compared::Open => open += 1,
-            Compared::Different(difference) => {
+        match pair.compare(&GeneratedScript::from_seed(seed)) {
+            Comparison::Same => {}
+            Comparison::Open => open += 1,
+            Comparison::Different(difference) => {
                 let times = found.entry(kind(&difference)).or_default();
                 *times += 1;
                 if *times <= ALIKE_SHOWN_MAX {
@@ -127,7 +126,7 @@ fn keep(seed: u64, difference: &Difference) -> Result<(), String> {
     write().map_err(|why| format!("{FOUND}: {why}"))
 }
 
-/// What tells one difference from another, roughly: the letters of what was shown.
+/// Returns the kind of a difference: the letters of the differing output.
 fn kind(difference: &Difference) -> String {
     let shown = format!("{} {}", difference.boa, difference.quickjs);
     let letters = shown

@@ -1,10 +1,10 @@
-//! An MCP server on stdio that lists the tools of a file, `{"result": {"tools":
-//! […]}}` or a bare array, page by page, and answers each call with its arguments.
+//! An MCP server on stdio that lists the tools of a file page by page, and answers each call with
+//! its arguments. The file is `{"result": {"tools": […]}}` or a bare array.
 //!
-//! `replaying-server FILE [--after OTHER]`: with `--after` it says nothing before
-//! the other file is there, like a server that starts slowly. The list is read
-//! again for each request; when it is another one than the host has, a call says
-//! so before its answer. `REPLAY_LOG` names a file that gets a line per message.
+//! Usage: `replaying-server FILE [--after OTHER]`. With `--after`, the server stays silent until
+//! the file OTHER exists, like a server that starts slowly. FILE is read for each request. If its
+//! tools differ from the list that the host last got, a call reports the change before it answers.
+//! `REPLAY_LOG` names a file that gets a line per message.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const PAGE: usize = 100;
 
 struct Server {
     file: PathBuf,
-    /// What the host was last told, as text.
+    /// The text of the list that was last sent to the host.
     told: String,
     log: Option<std::fs::File>,
 }
@@ -54,7 +54,7 @@ impl Server {
         if let Some(log) = &mut self.log {
             let name = params["name"].as_str().unwrap_or_default();
             let trace = params["_meta"]["traceparent"].as_str().unwrap_or_default();
-            // In one piece: somebody may be reading.
+            // Written with a single call, because a test may be reading.
             let line = format!("{} {method} {name} {trace}\n", std::process::id());
             log.write_all(line.as_bytes())?;
         }

@@ -1,8 +1,8 @@
-//! An MCP server on stdio that misbehaves on purpose. Each tool is one way to
-//! be a bad server; `fine` is the tool that still has to work beside them.
+//! An MCP server on stdio that misbehaves on purpose. Each tool misbehaves in one way. The tool
+//! `fine` behaves well, and must still work beside the others.
 //!
-//! `rogue-server [list-TRICK]`: with a trick, already the tool list is bad.
-//! `ROGUE_LOG` names a file that gets its process id and every message it hears.
+//! Usage: `rogue-server [list-TRICK]`. With `list-TRICK`, the tool list is bad. `ROGUE_LOG` names a
+//! file to which the server writes its process id and every message that it receives.
 
 use std::io::{BufRead, Write};
 
@@ -79,7 +79,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// In one piece: somebody may be reading.
+/// Writes a line with a single call, because a test may be reading.
 fn note(log: &mut Option<std::fs::File>, line: &str) -> std::io::Result<()> {
     let line = format!("{}\n", line.trim_end());
     log.as_mut()
@@ -122,7 +122,7 @@ fn list(trick: &str, params: &Value) -> Value {
     json!({"tools": tools})
 }
 
-/// Schemas that cost more than they say.
+/// Returns schemas that take more time or memory than their size suggests.
 fn schema_bombs() -> Vec<Value> {
     let many: Vec<Value> = (0..100_000).map(|i| json!({"const": i})).collect();
     let mut deep = json!({"type": "string"});
@@ -211,12 +211,12 @@ fn call(id: &Value, tool: &str) -> std::io::Result<()> {
             }
             answer(id, &text("after the noise"))
         }
-        // `silent`, and whatever else: no answer at all.
+        // `silent` and unknown tools get no answer.
         _ => Ok(()),
     }
 }
 
-/// A result of 256 MiB, in pieces: the point is that nobody else holds it whole.
+/// Sends a result of 256 MiB in pieces, so that this process never has all of it in memory.
 fn huge(id: &Value) -> std::io::Result<()> {
     raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"").as_bytes())?;
     let piece = vec![b'x'; 1024 * 1024];

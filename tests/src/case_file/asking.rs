@@ -1,5 +1,4 @@
-//! What a header says of questions: what is asked about, what is answered in
-//! turn, and what somebody had said yes to before.
+//! Parses the header keys about approval: the tools that need it, the answers, and earlier grants.
 
 use std::num::NonZeroU32;
 
@@ -8,71 +7,71 @@ use airlock::core::id::ToolId;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// A case with any of these has a broker of its own, in a session of its own.
+/// The approval part of a case. A case with any of these keys has its own broker and session.
 #[derive(Debug, Clone, Default)]
-pub struct Asking {
-    /// Patterns of tools that are asked about; every other one is allowed.
+pub struct ApprovalCase {
+    /// Patterns of tools whose calls need approval; every other tool is allowed.
     pub asks: Vec<String>,
-    /// One per question, in turn. Afterwards nobody is there.
-    pub answers: Vec<Told>,
-    /// How many questions are put in all, when that is said.
+    /// The answers, one per question, in turn. Further questions are not answered.
+    pub answers: Vec<ApproverReply>,
+    /// The expected total number of questions, if the case gives one.
     pub questions: Option<usize>,
-    /// Parts of one question or another, as an approver gets them.
+    /// Texts that the questions to the approver must contain.
     pub question_contains: Vec<String>,
-    /// Grants that are there when the run starts.
-    pub given: Vec<Given>,
+    /// Grants that exist when the run starts.
+    pub given: Vec<PriorGrant>,
     /// A run before this one.
-    pub before: Option<Before>,
-    pub between: Vec<Between>,
-    /// A server that asks back is there too, as `rogue`.
+    pub before: Option<EarlierRun>,
+    pub between: Vec<ChangeBetween>,
+    /// Whether the server `rogue`, which sends requests to its host, is connected too.
     pub with_rogue: bool,
 }
 
-/// What an approver does about one question.
+/// How the approver reacts to one question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum ApproverReply {
     Once,
     UpTo {
         uses_max: NonZeroU32,
         scope: Scope,
-        about: About,
+        about: AnswerScope,
     },
     Refuse,
-    /// Nobody is there, and that is said at once.
+    /// Reports at once that no approver is available.
     Nobody,
-    /// Somebody is there and never says anything.
+    /// Never answers.
     Silence,
-    /// Something that is no answer.
+    /// Answers with something invalid.
     Nonsense,
-    /// Once, and before it every policy file is replaced by one that permits everything.
+    /// Allows the call once, after every policy file was replaced by one that permits everything.
     OnceAfterChange,
 }
 
-/// Which further calls an answer is about.
+/// The further calls that an answer covers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum About {
-    /// What was proposed.
+pub enum AnswerScope {
+    /// The proposed scope.
     Proposed,
-    /// These fields of the call stay equal.
+    /// Calls with the same values in these fields.
     Keeping(Vec<String>),
-    /// Exactly these arguments, whatever the call has.
+    /// Calls with exactly these arguments, whatever the asked call has.
     Args(Value),
 }
 
-/// A grant that was given before the run.
+/// A grant given before the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct PriorGrant {
     pub uses_max: NonZeroU32,
     pub tool: ToolId,
     pub scope: Scope,
-    /// The exact arguments; anything when absent.
+    /// The exact arguments; `None` for any.
     pub args: Option<Value>,
-    pub but: Option<But>,
+    pub but: Option<GrantMismatch>,
 }
 
-/// What does not fit of a grant.
+/// The part of a grant that does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum But {
+pub enum GrantMismatch {
     OtherScript,
     OtherRules,
     OtherDescription,
@@ -82,27 +81,27 @@ pub enum But {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Before {
+pub enum EarlierRun {
     /// The case's own script.
     Same,
     Other(String),
 }
 
-/// What is another when the case's own run starts after the one before it.
+/// The change between the earlier run and the run of the case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Between {
+pub enum ChangeBetween {
     Session,
     Description,
     Rules,
     LineEnds,
     OneSpace,
-    /// Nothing but the process: the broker is another one in the same session.
+    /// Another broker continues the same session, as after a restart.
     Process,
     Revoked,
 }
 
-impl Asking {
-    /// Whether the case needs a broker of its own.
+impl ApprovalCase {
+    /// Returns whether the case needs its own broker.
     #[must_use]
     pub fn is_there(&self) -> bool {
         !self.asks.is_empty()
@@ -113,17 +112,17 @@ impl Asking {
     }
 }
 
-/// One of the keys of this file; whether it was one.
-pub(super) fn set(asking: &mut Asking, key: &str, value: &str) -> Result<bool> {
+/// Sets one key of the header; returns whether the key belongs to this module.
+pub(super) fn set(asking: &mut ApprovalCase, key: &str, value: &str) -> Result<bool> {
     let each = || value.split(" | ");
     match key {
         "asks" => asking.asks = each().map(str::to_owned).collect(),
-        "answers" => asking.answers = each().map(told).collect::<Result<_>>()?,
+        "answers" => asking.answers = each().map(parse_reply).collect::<Result<_>>()?,
         "questions" => asking.questions = Some(value.parse()?),
         "question" => asking.question_contains.push(value.into()),
         "given" => asking.given.push(given(value)?),
-        "before" if value == "this script" => asking.before = Some(Before::Same),
-        "before" => asking.before = Some(Before::Other(value.into())),
+        "before" if value == "this script" => asking.before = Some(EarlierRun::Same),
+        "before" => asking.before = Some(EarlierRun::Other(value.into())),
         "between" => asking.between = each().map(between).collect::<Result<_>>()?,
         "server" if value == "rogue" => asking.with_rogue = true,
         _ => return Ok(false),
@@ -131,26 +130,26 @@ pub(super) fn set(asking: &mut Asking, key: &str, value: &str) -> Result<bool> {
     Ok(true)
 }
 
-fn told(text: &str) -> Result<Told> {
+fn parse_reply(text: &str) -> Result<ApproverReply> {
     Ok(match text {
-        "once" => Told::Once,
-        "refuse" => Told::Refuse,
-        "nobody" => Told::Nobody,
-        "silence" => Told::Silence,
-        "nonsense" => Told::Nonsense,
-        "once after the rules changed" => Told::OnceAfterChange,
+        "once" => ApproverReply::Once,
+        "refuse" => ApproverReply::Refuse,
+        "nobody" => ApproverReply::Nobody,
+        "silence" => ApproverReply::Silence,
+        "nonsense" => ApproverReply::Nonsense,
+        "once after the rules changed" => ApproverReply::OnceAfterChange,
         _ => {
-            let rest = text.strip_prefix("up to ").context("no answer")?;
+            let rest = text.strip_prefix("up to ").context("unknown answer")?;
             let (rest, about) = if let Some((rest, fields)) = rest.split_once(" keeping ") {
                 let fields = fields.split_whitespace().map(str::to_owned).collect();
-                (rest, About::Keeping(fields))
+                (rest, AnswerScope::Keeping(fields))
             } else if let Some((rest, args)) = rest.split_once(" about ") {
-                (rest, About::Args(serde_json::from_str(args)?))
+                (rest, AnswerScope::Args(serde_json::from_str(args)?))
             } else {
-                (rest, About::Proposed)
+                (rest, AnswerScope::Proposed)
             };
             let (uses_max, scope) = rest.split_once(" in ").unwrap_or((rest, "run"));
-            Told::UpTo {
+            ApproverReply::UpTo {
                 uses_max: uses_max.parse()?,
                 scope: scope_of(scope)?,
                 about,
@@ -159,8 +158,8 @@ fn told(text: &str) -> Result<Told> {
     })
 }
 
-/// `up to 3 of box.write in session where {"path":"a"} but expired`
-fn given(text: &str) -> Result<Given> {
+/// Parses a grant: `up to 3 of box.write in session where {"path":"a"} but expired`.
+fn given(text: &str) -> Result<PriorGrant> {
     let (text, but) = match text.split_once(" but ") {
         Some((text, word)) => (text, Some(but(word)?)),
         None => (text, None),
@@ -171,9 +170,9 @@ fn given(text: &str) -> Result<Given> {
     };
     let words: Vec<&str> = text.split_whitespace().collect();
     let ["up", "to", uses_max, "of", tool, "in", scope] = words[..] else {
-        bail!("takes `up to N of SERVER.TOOL in SCOPE`");
+        bail!("expected `up to N of SERVER.TOOL in SCOPE`");
     };
-    Ok(Given {
+    Ok(PriorGrant {
         uses_max: uses_max.parse()?,
         tool: ToolId::parse(tool)?,
         scope: scope_of(scope)?,
@@ -183,36 +182,36 @@ fn given(text: &str) -> Result<Given> {
 }
 
 fn scope_of(word: &str) -> Result<Scope> {
-    serde_json::from_value(word.into()).with_context(|| format!("`{word}` is no scope"))
+    serde_json::from_value(word.into()).with_context(|| format!("unknown scope `{word}`"))
 }
 
-fn but(word: &str) -> Result<But> {
+fn but(word: &str) -> Result<GrantMismatch> {
     Ok(match word {
-        "for another script" => But::OtherScript,
-        "under other rules" => But::OtherRules,
-        "for another description" => But::OtherDescription,
-        "expired" => But::Expired,
-        "used up" => But::UsedUp,
-        "without labels" => But::NoLabels,
-        _ => bail!("`{word}` is nothing that a grant can lack"),
+        "for another script" => GrantMismatch::OtherScript,
+        "under other rules" => GrantMismatch::OtherRules,
+        "for another description" => GrantMismatch::OtherDescription,
+        "expired" => GrantMismatch::Expired,
+        "used up" => GrantMismatch::UsedUp,
+        "without labels" => GrantMismatch::NoLabels,
+        _ => bail!("unknown mismatch `{word}` after `but`"),
     })
 }
 
-fn between(word: &str) -> Result<Between> {
+fn between(word: &str) -> Result<ChangeBetween> {
     Ok(match word {
-        "another session" => Between::Session,
-        "another description" => Between::Description,
-        "other rules" => Between::Rules,
-        "other line ends" => Between::LineEnds,
-        "one more space" => Between::OneSpace,
-        "another process" => Between::Process,
-        "revoked" => Between::Revoked,
-        _ => bail!("`{word}` is nothing that can change in between"),
+        "another session" => ChangeBetween::Session,
+        "another description" => ChangeBetween::Description,
+        "other rules" => ChangeBetween::Rules,
+        "other line ends" => ChangeBetween::LineEnds,
+        "one more space" => ChangeBetween::OneSpace,
+        "another process" => ChangeBetween::Process,
+        "revoked" => ChangeBetween::Revoked,
+        _ => bail!("unknown change `{word}`"),
     })
 }
 
-/// Words that contradict each other would make a case that shows nothing.
-pub(super) fn check(asking: &Asking) -> Result<()> {
+/// Refuses combinations of keys with which a case would test nothing.
+pub(super) fn check(asking: &ApprovalCase) -> Result<()> {
     ensure!(
         asking.between.is_empty() || asking.before.is_some(),
         "`between` needs a run `before`"
@@ -225,9 +224,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_and_grants_are_read_and_what_is_misspelt_is_an_error() {
-        let up_to = told("up to 3 in session keeping /path /to").unwrap();
-        let Told::UpTo {
+    fn answers_and_grants_parse_and_misspelling_is_an_error() {
+        let up_to = parse_reply("up to 3 in session keeping /path /to").unwrap();
+        let ApproverReply::UpTo {
             uses_max,
             scope,
             about,
@@ -236,12 +235,15 @@ mod tests {
             panic!()
         };
         assert_eq!((uses_max.get(), scope), (3, Scope::Session));
-        assert_eq!(about, About::Keeping(vec!["/path".into(), "/to".into()]));
+        assert_eq!(
+            about,
+            AnswerScope::Keeping(vec!["/path".into(), "/to".into()])
+        );
         let given = given(r#"up to 3 of box.write in run where {"a":1} but expired"#).unwrap();
         assert_eq!(given.tool.to_string(), "box.write");
-        assert_eq!(given.but, Some(But::Expired));
+        assert_eq!(given.but, Some(GrantMismatch::Expired));
         for bad in ["yes", "up to 0", "up to 3 in ever", "up to many"] {
-            assert!(told(bad).is_err(), "{bad}");
+            assert!(parse_reply(bad).is_err(), "{bad}");
         }
         assert!(super::given("3 of box.write").is_err());
     }

@@ -1,5 +1,4 @@
-//! Folders of policies that somebody has tampered with: each word of a header
-//! is one thing that is wrong beside the shipped rules.
+//! Damages policy folders: each value of the header key adds one fault to the shipped rules.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -59,11 +58,11 @@ impl Attack {
             "too deep" => Self::TooDeep,
             "other letters" => Self::OtherLetters,
             "a name that is no text" => Self::NoText,
-            _ => bail!("`{word}` is no attack on a folder"),
+            _ => bail!("unknown attack `{word}`"),
         })
     }
 
-    /// Does it to `folder`, which has a place of its own beside it.
+    /// Damages `folder`. Further files are written beside it.
     pub fn commit(self, folder: &Path) -> Result<()> {
         let file = folder.join("zzz.cedar");
         let beside = folder.with_file_name("elsewhere");
@@ -121,7 +120,7 @@ impl Attack {
     }
 }
 
-/// A hundred thousand statements, in files that are small enough each.
+/// Writes a hundred thousand statements, in files that are each small enough.
 fn fill(folder: &Path, statement: &str) -> Result<()> {
     for file in 0..10 {
         let rules = (file * 10_000)..((file + 1) * 10_000);

@@ -1,17 +1,17 @@
-//! One script in both cages, and what of it they do not show alike.
+//! Runs one script in both sandboxes and finds the first difference.
 
 use std::fmt;
 
 use airlock::sandbox::{JsEngine, SandboxError};
 
-use super::cage::{Cage, End, Shown};
+use super::generate::GeneratedScript;
 use super::known;
-use super::making::Made;
+use super::runner::{End, EngineRunner, ScriptOutput};
 
-/// A script that the engines do not run alike.
+/// A script that the engines run differently.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    pub made: Made,
+    pub made: GeneratedScript,
     pub boa: String,
     pub quickjs: String,
 }
@@ -26,43 +26,43 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Clone)]
-pub enum Compared {
+pub enum Comparison {
     Same,
     Different(Box<Difference>),
-    /// A limit that engines meet at different places, or a known difference.
+    /// Not compared: the script reached a limit, or contains a known difference.
     Open,
 }
 
-/// The cages of both engines.
+/// The sandboxes of both engines.
 #[derive(Debug)]
 pub struct Pair {
-    pub boa: Cage,
-    pub quickjs: Cage,
+    pub boa: EngineRunner,
+    pub quickjs: EngineRunner,
 }
 
 impl Pair {
     /// # Errors
-    /// When the program does not carry both.
+    /// Fails if the program does not contain both engines.
     pub fn open() -> Result<Self, SandboxError> {
         Ok(Self {
-            boa: Cage::of(JsEngine::Boa)?,
-            quickjs: Cage::of(JsEngine::QuickJs)?,
+            boa: EngineRunner::new(JsEngine::Boa)?,
+            quickjs: EngineRunner::new(JsEngine::QuickJs)?,
         })
     }
 
     #[must_use]
-    pub fn compare(&self, made: &Made) -> Compared {
+    pub fn compare(&self, made: &GeneratedScript) -> Comparison {
         let statements = made.statements.join("\n");
         if known::is_left_out(&statements) {
-            return Compared::Open;
+            return Comparison::Open;
         }
         let script = made.script();
         let boa = self.boa.run(&script);
         let quickjs = self.quickjs.run(&script);
         if is_open(&boa.end) || is_open(&quickjs.end) {
-            return Compared::Open;
+            return Comparison::Open;
         }
         let [mut boa, mut quickjs] = [boa, quickjs].map(|shown| lines(shown, &script));
         if known::is_unordered(&statements) {
@@ -71,7 +71,7 @@ impl Pair {
         }
         let at = boa.iter().zip(&quickjs).take_while(|(a, b)| a == b).count();
         if at == boa.len() && at == quickjs.len() {
-            return Compared::Same;
+            return Comparison::Same;
         }
         let line = |lines: &[String]| {
             let line = lines.get(at).map_or("nothing more", String::as_str);
@@ -83,8 +83,8 @@ impl Pair {
             quickjs: line(&quickjs),
         };
         match known::is_known(&difference, &statements) {
-            true => Compared::Open,
-            false => Compared::Different(Box::new(difference)),
+            true => Comparison::Open,
+            false => Comparison::Different(Box::new(difference)),
         }
     }
 }
@@ -93,8 +93,8 @@ fn is_open(end: &End) -> bool {
     matches!(end, End::Limit(_))
 }
 
-/// Everything that is compared of what was shown, one line each.
-fn lines(shown: Shown, script: &str) -> Vec<String> {
+/// Returns everything that is compared, one item per line.
+fn lines(shown: ScriptOutput, script: &str) -> Vec<String> {
     let mut lines: Vec<String> = shown
         .lines
         .iter()
@@ -108,7 +108,7 @@ fn lines(shown: Shown, script: &str) -> Vec<String> {
                 false => String::new(),
             };
             let (code, ticket) = (error.code, error.ticket);
-            // Where a text stops being a script each parser says in its own way.
+            // Parsers report different lines for a syntax error.
             let line = if error.name == "SyntaxError" {
                 0
             } else {
@@ -123,8 +123,7 @@ fn lines(shown: Shown, script: &str) -> Vec<String> {
     lines
 }
 
-/// The message of an error is kept when the script says it itself, and otherwise is its
-/// engine's own. So is every stack.
+/// Removes stacks, and error messages of the engine. A message that the script contains is kept.
 fn without_engines_words(line: &str, script: &str) -> String {
     let mut kept = String::new();
     let mut rest = line;
@@ -140,7 +139,7 @@ fn without_engines_words(line: &str, script: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// As the console shows an error: its name, and what it says.
+/// Removes the engine's message from an error that the console shows, and keeps its name.
 fn without_headlines_words(line: &str, script: &str) -> String {
     match line.split_once("Error: ") {
         Some((before, words)) if !is_said(words, script) => format!("{before}Error"),
@@ -148,7 +147,8 @@ fn without_headlines_words(line: &str, script: &str) -> String {
     }
 }
 
-/// Whether a script says this in quotes: an engine's words may be a name in it by chance.
+/// Whether a script contains this text in quotes. Without the quotes, the engine's message may
+/// match a name in the script by chance.
 fn is_said(words: &str, script: &str) -> bool {
     ['\'', '"', '`']
         .iter()

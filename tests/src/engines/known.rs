@@ -1,35 +1,35 @@
-//! What the list of known differences means for a comparison.
+//! Applies the list of known differences to a comparison.
 
-use airlock::sandbox::{Compared, DIFFERENCES};
+use airlock::sandbox::{Comparison, DIFFERENCES};
 
 use super::compare::Difference;
 
-/// Whether a script does what the engines are known to do differently.
+/// Returns whether a script uses a feature with a known difference.
 pub(super) fn is_left_out(script: &str) -> bool {
     DIFFERENCES
         .iter()
         .any(|difference| match difference.compared {
-            Compared::LeftOut(ways) => ways
+            Comparison::LeftOut(ways) => ways
                 .iter()
                 .any(|words| words.iter().all(|word| script.contains(word))),
             _ => false,
         })
 }
 
-/// Whether the order of what a script shows is nobody's promise.
+/// Returns whether the order of a script's output is unspecified.
 pub(super) fn is_unordered(script: &str) -> bool {
     DIFFERENCES
         .iter()
         .any(|difference| match difference.compared {
-            Compared::Unordered(words) => words.iter().any(|word| script.contains(word)),
+            Comparison::Unordered(words) => words.iter().any(|word| script.contains(word)),
             _ => false,
         })
 }
 
-/// What is never looked at, beside the words of errors: how expressions are written, the last
-/// digits, and the class of an error about a text that grows too long; in what order a built-in
-/// behind a proxy tells its members, and blanks behind the commas of typed arrays as people read
-/// them.
+/// Returns whether a difference is ignored in every script. Besides error messages these are: the
+/// escapes in the source of a regular expression, the last digits of numbers, and the class of the
+/// error for a string that grows too long. Also the order in which a built-in behind a proxy lists
+/// its members, and spaces after the commas of printed typed arrays.
 pub(super) fn is_known(difference: &Difference, script: &str) -> bool {
     let [boa, quickjs] = [&difference.boa, &difference.quickjs].map(|line| bare(line));
     boa == quickjs
@@ -37,8 +37,8 @@ pub(super) fn is_known(difference: &Difference, script: &str) -> bool {
         || is_typed_for_people(script) && boa.replace(", ", ",") == quickjs.replace(", ", ",")
 }
 
-/// Two tellings of a function that has the members of a built-in, in another order, wherever in
-/// a line it stands.
+/// Returns whether two lines differ only in the order in which a built-in function lists its
+/// members.
 fn is_same_built_in(boa: &str, quickjs: &str) -> bool {
     let is_built_in = BUILT_INS
         .iter()
@@ -61,8 +61,8 @@ fn is_typed_for_people(script: &str) -> bool {
     script.contains("toLocaleString") && script.contains("Array")
 }
 
-/// Whether a script does what no script that is made up does: the engines are known to do it
-/// differently, and a difference that is made shorter must not become another one.
+/// Returns whether a script uses a feature that no generated script uses. The engines are known to
+/// differ there, and shortening must not turn one difference into another.
 pub(super) fn is_never_made_up(script: &str) -> bool {
     let script: String = script.split_whitespace().collect::<Vec<_>>().join(" ");
     let tight: String = script.chars().filter(|c| *c != ' ').collect();
@@ -73,21 +73,21 @@ pub(super) fn is_never_made_up(script: &str) -> bool {
 }
 
 const NEVER_MADE_UP: [&str; 7] = [
-    // Steps that are no objects, and iterators without a `next`.
+    // Iteration results that are not objects, and iterators without `next`.
     "next(){}",
     "[Symbol.iterator](){return{return",
     "[Symbol.iterator](){return{}",
-    // A function whose kind only its prototype tells.
+    // A function whose kind only its prototype shows.
     "Array.fromAsync)",
-    // What is no expression with the flag `v`.
+    // Patterns that are invalid with the flag `v`.
     "\\u0/v",
     "{}/v",
     "{}/gv",
 ];
-/// Numbers of which no radix but ten tells all digits.
+/// Numbers whose digits are exact only in radix ten.
 const LARGE: [&str; 4] = ["1e100", "1e21", "2**53", "e308"];
 
-/// A loop whose head neither declares a name nor writes to one that scripts have.
+/// Returns whether a loop's head assigns to a name that no declaration in the script has.
 fn loops_over_no_name(script: &str) -> bool {
     let heads = script.split("for").skip(1);
     heads.filter_map(head_name).any(|name| {
@@ -96,7 +96,7 @@ fn loops_over_no_name(script: &str) -> bool {
     })
 }
 
-/// The name of `(name of …` and `(name in …`.
+/// Returns the name in `(name of …` or `(name in …`.
 fn head_name(head: &str) -> Option<&str> {
     let head = head.trim_start().strip_prefix('(')?.trim_start();
     let end = head.find(|c: char| !c.is_ascii_alphanumeric())?;
@@ -105,7 +105,8 @@ fn head_name(head: &str) -> Option<&str> {
     (rest.starts_with("of") || rest.starts_with("in")).then_some(name)
 }
 
-/// `{ a: { b } = {}, ...rest } = o`, where `o` may be asked for `a` more than once.
+/// Returns whether a script contains `{ a: { b } = {}, ...rest } = o`, where an engine may read `a`
+/// of `o` more than once.
 fn takes_apart_beside_a_rest(tight: &str) -> bool {
     let Some((_, rest)) = tight.split_once("}={},...") else {
         return false;
@@ -119,14 +120,14 @@ fn bare(line: &str) -> String {
         .replace("InternalError", "RangeError")
         .replace("\\u005c", "");
     let bare = rounded(&line).replace('\\', "");
-    // A table is as wide as the stack of an error in it.
+    // The width of a table depends on the stack of an error in one of its cells.
     match bare.contains("(index)") {
         true => bare.replace([' ', '-'], ""),
         false => bare,
     }
 }
 
-/// With every fraction at twelve digits.
+/// Rounds every fraction to twelve digits.
 fn rounded(line: &str) -> String {
     let mut told = String::new();
     let mut number = String::new();
@@ -149,12 +150,12 @@ fn rounded(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::making::Made;
+    use super::super::generate::GeneratedScript;
     use super::*;
 
     fn known(boa: &str, quickjs: &str, script: &str) -> bool {
         let difference = Difference {
-            made: Made::read(script),
+            made: GeneratedScript::read(script),
             boa: boa.to_owned(),
             quickjs: quickjs.to_owned(),
         };
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_built_in_behind_a_proxy_may_tell_its_members_in_another_order_and_no_others() {
+    fn only_proxied_builtins_may_reorder_keys() {
         let told = |members: &str| format!("log: function 'String'/1 {{{members}, }}");
         let (one, two) = (
             told("'raw': hidden, 'at': hidden"),
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_the_engines_only_in_typed_arrays_as_people_read_them() {
+    fn only_typed_array_spacing_may_differ() {
         let [one, two] = ["log: '1, 2'", "log: '1,2'"];
         assert!(known(
             one,
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_made_up_is_told_from_what_is() {
+    fn ungenerated_syntax_is_recognised() {
         for script in [
             "for (w2 of [3]) f = {}",
             "for(v1 in o)log()",

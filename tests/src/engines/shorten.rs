@@ -1,15 +1,15 @@
-//! A difference with as little of its script as still shows one.
+//! Shortens the script of a difference while it still shows a difference.
 
-use super::compare::{Compared, Difference, Pair};
+use super::compare::{Comparison, Difference, Pair};
+use super::generate::GeneratedScript;
 use super::known;
-use super::making::Made;
 
-/// Comparisons that one shortening may take.
+/// Maximum number of comparisons for one script.
 const TRIES_MAX: usize = 700;
 
 impl Pair {
-    /// The same difference, shorter: first by statements, then by what stands in brackets and
-    /// between commas, then word by word.
+    /// Returns the same difference with a shorter script. Removes statements first, then the
+    /// content of brackets and items between commas, then single words.
     #[must_use]
     pub fn shorten(&self, difference: Difference) -> Difference {
         let mut search = Search {
@@ -47,7 +47,7 @@ impl Search<'_> {
         }
     }
 
-    /// Leaves out ever shorter stretches of words.
+    /// Removes sequences of words, the longest first.
     fn words(&mut self) {
         for statement in self.first()..self.found.made.statements.len() {
             let mut length = self.words_of(statement).len();
@@ -75,7 +75,7 @@ impl Search<'_> {
         self.unwrap();
     }
 
-    /// Leaves out pairs of brackets with what they hold between them kept.
+    /// Removes pairs of brackets and keeps their content.
     fn unwrap(&mut self) {
         for statement in self.first()..self.found.made.statements.len() {
             let mut at = 0;
@@ -98,7 +98,8 @@ impl Search<'_> {
         }
     }
 
-    /// What declares the names of all others stays: a name that is missing is another difference.
+    /// Returns the index of the first statement that may be removed. The declarations before it
+    /// stay, because a missing name would be another difference.
     fn first(&self) -> usize {
         let first = self.found.made.statements.first();
         usize::from(first.is_some_and(|first| first.starts_with("let a = 1,")))
@@ -114,16 +115,16 @@ impl Search<'_> {
         self.take(statements)
     }
 
-    /// Whether these statements differ in the same way. If so they are what was found.
+    /// Compares these statements, and keeps them if the engines differ on them in the same way.
     fn take(&mut self, statements: Vec<String>) -> bool {
         self.tries += 1;
         let is_new = |script: &str| known::is_never_made_up(script);
         if is_new(&statements.join("\n")) && !is_new(&self.found.made.statements.join("\n")) {
             return false;
         }
-        let made: Made = self.found.made.with(statements);
+        let made: GeneratedScript = self.found.made.with(statements);
         match self.pair.compare(&made) {
-            Compared::Different(found) if is_alike(&found, &self.found) => {
+            Comparison::Different(found) if is_alike(&found, &self.found) => {
                 self.found = *found;
                 true
             }
@@ -132,7 +133,8 @@ impl Search<'_> {
     }
 }
 
-/// What did not parse is another difference, and so is another kind of end.
+/// Returns whether two differences are alike. A script that does not parse, or that ends in another
+/// way, is another difference.
 fn is_alike(found: &Difference, wanted: &Difference) -> bool {
     let kind = |line: &str| -> (bool, bool, bool) {
         (
@@ -144,7 +146,7 @@ fn is_alike(found: &Difference, wanted: &Difference) -> bool {
     kind(&found.boa) == kind(&wanted.boa) && kind(&found.quickjs) == kind(&wanted.quickjs)
 }
 
-/// Names and numbers, blanks, and every other character alone.
+/// Splits a text into words, white space, and single other characters. Words are names and numbers.
 fn split(text: &str) -> Vec<String> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' || c == '$' => 1,
@@ -179,7 +181,7 @@ fn is_balanced(words: &[String]) -> bool {
     depth == 0
 }
 
-/// Where the bracket at a place is closed.
+/// Returns the index of the bracket that closes the one at this index.
 fn closing(words: &[String], at: usize) -> Option<usize> {
     if !matches!(words.get(at)?.as_str(), "(" | "[" | "{") {
         return None;

@@ -21,7 +21,7 @@ const { log, attempt, attemptClass, attemptAny, attemptLater, detach, tick } = (
     [Object.prototype, Array.prototype, Function.prototype, Error.prototype];
   const { RangeError, is, setPrototypeOf } = { RangeError: globalThis.RangeError, is: Object.is, setPrototypeOf: Object.setPrototypeOf };
 
-  // What is there from the beginning has a name, and its members are not told.
+  // Initial globals are printed by name, without their members.
   const [named, nameOf] = [new Map(), uncurried(Map.prototype.get)];
   const names = ownKeys(globalThis);
   for (let at = 0; at < names.length; at++) {
@@ -31,7 +31,7 @@ const { log, attempt, attemptClass, attemptAny, attemptLater, detach, tick } = (
     if (typeof it === "function" && it.prototype) named.set(it.prototype, `${names[at]}.prototype`);
   }
   named.delete(globalThis.input);
-  // The text of a function is its engine's own, as is the order of what its built-ins have.
+  // The engines differ in the text of functions and in the order of built-in members.
   Function.prototype.toString = { toString() {
     if (typeof this !== "function") throw new TypeError();
     return `function ${tried(() => dataOf(this, "name"))}`;
@@ -149,7 +149,7 @@ const { log, attempt, attemptClass, attemptAny, attemptLater, detach, tick } = (
     attemptAny: (use) => { try { line(tell(use())) } catch { line("threw") } },
     attemptLater: async (use) => { try { line(tell(await use())) } catch (error) { line("threw " + tell(error)) } },
     detach: (buffer) => { clone(buffer, { transfer: [buffer] }); return null },
-    // Whatever runs for long is ended at the same place everywhere.
+    // Ends a long loop at the same place on both engines.
     tick: () => { if (++ticks > 3000) throw new RangeError("ticked") },
   };
 })();

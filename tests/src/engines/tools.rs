@@ -1,9 +1,9 @@
-//! The tools that made-up scripts call: recorded replies of every shape. What a call comes
-//! to follows from the call alone, so that it is the same for both engines.
+//! The tools that generated scripts call: recorded replies of every shape. The outcome depends only
+//! on the call, so that both engines get the same outcome.
 
 use sandbox_protocol::{Failure, OpenCall, Outcome, ServerStubs, ToolStub};
 
-/// A member, a short name or none, and the arguments that it takes as values.
+/// The member name of a tool, its short name or none, and the names of its positional arguments.
 type Tool = (&'static str, &'static str, &'static [&'static str]);
 
 const TOOLS: [(&str, &[Tool]); 2] = [
@@ -27,7 +27,7 @@ const TOOLS: [(&str, &[Tool]); 2] = [
     ),
 ];
 
-/// JSON texts of every shape; nothing at all is the first.
+/// JSON texts of every shape; the first is empty.
 const REPLIES: [&str; 30] = [
     "",
     "null",
@@ -65,11 +65,11 @@ const FAILURES: [(&str, &str, bool); 5] = [
     ("tool-failed", "the shop is closed", true),
     ("denied", "no rule allows `shop.fails`", false),
     ("invalid-arguments", "`id` is missing", false),
-    ("unknown", "nobody can tell what became of it", false),
+    ("unknown", "the outcome is not known", false),
     ("timeout", "it took longer than 60000 ms", true),
 ];
 
-/// Turns that the slowest reply takes.
+/// Maximum number of turns before a reply.
 pub(super) const TURNS_MAX: usize = 4;
 
 pub(super) fn stubs() -> Vec<ServerStubs> {
@@ -86,7 +86,7 @@ pub(super) fn stubs() -> Vec<ServerStubs> {
     TOOLS.iter().map(server).collect()
 }
 
-/// The name of the tool that a call is of.
+/// Returns the name of the tool that is called.
 pub(super) fn name(call: &OpenCall) -> String {
     let server = TOOLS.get(usize::from(call.server));
     server.map_or_else(String::new, |(server, tools)| {
@@ -95,7 +95,7 @@ pub(super) fn name(call: &OpenCall) -> String {
     })
 }
 
-/// What a call comes to, and after how many turns.
+/// Returns the outcome of a call, and the number of turns before it.
 pub(super) fn reply(call: &OpenCall) -> (Outcome, usize) {
     let name = name(call);
     let lot = call.args.iter().chain(name.as_bytes());

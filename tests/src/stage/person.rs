@@ -1,5 +1,4 @@
-//! Whoever is asked in a case: says what the header has them say, in turn, and
-//! keeps what they were shown.
+//! The approver of a case: gives the answers of the header in turn, and records the questions.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -9,18 +8,18 @@ use airlock::Approver;
 use airlock::core::decide::{Answer, Question};
 use airlock::core::grant::{Condition, Terms};
 
-use crate::case_file::{About, Told};
+use crate::case_file::{AnswerScope, ApproverReply};
 
 #[derive(Debug)]
 pub(super) struct Person {
-    answers: Mutex<VecDeque<Told>>,
+    answers: Mutex<VecDeque<ApproverReply>>,
     shown: Mutex<Vec<String>>,
     /// The state directory, with the policies that one answer changes.
     state: PathBuf,
 }
 
 impl Person {
-    pub(super) fn new(answers: Vec<Told>, state: &Path) -> Self {
+    pub(super) fn new(answers: Vec<ApproverReply>, state: &Path) -> Self {
         Self {
             answers: Mutex::new(answers.into()),
             shown: Mutex::default(),
@@ -41,36 +40,39 @@ impl Person {
         }
     }
 
-    /// What they were shown, one text per question.
+    /// Returns the recorded questions, one text each.
     pub(super) fn shown(&self) -> Vec<String> {
-        self.shown.lock().expect("the questions").clone()
+        self.shown
+            .lock()
+            .expect("the lock of the questions")
+            .clone()
     }
 
     fn answer(&self, question: &Question) -> Option<Answer> {
         self.shown
             .lock()
-            .expect("the questions")
+            .expect("the lock of the questions")
             .push(text(question));
-        let mut answers = self.answers.lock().expect("the answers");
+        let mut answers = self.answers.lock().expect("the lock of the answers");
         let told = match answers.front() {
-            // Whoever is silent stays so.
-            Some(Told::Silence) => return None,
+            // A silent approver stays silent.
+            Some(ApproverReply::Silence) => return None,
             _ => answers.pop_front(),
         };
         drop(answers);
-        Some(match told.unwrap_or(Told::Nobody) {
-            Told::Once => Answer::AllowOnce,
-            Told::Refuse => Answer::Refuse,
-            Told::Nobody => Answer::Unanswered,
-            Told::Silence => return None,
-            Told::Nonsense => Answer::Invalid {
-                why: "it is not JSON".into(),
+        Some(match told.unwrap_or(ApproverReply::Nobody) {
+            ApproverReply::Once => Answer::AllowOnce,
+            ApproverReply::Refuse => Answer::Refuse,
+            ApproverReply::Nobody => Answer::Unanswered,
+            ApproverReply::Silence => return None,
+            ApproverReply::Nonsense => Answer::Invalid {
+                why: "the answer is not JSON".into(),
             },
-            Told::OnceAfterChange => {
+            ApproverReply::OnceAfterChange => {
                 self.permit_everything();
                 Answer::AllowOnce
             }
-            Told::UpTo {
+            ApproverReply::UpTo {
                 uses_max,
                 scope,
                 about,
@@ -85,26 +87,26 @@ impl Person {
     fn permit_everything(&self) {
         let rule = "@id(\"all\")\n@owner(\"eve\")\n@reason(\"because\")\npermit(principal, action, resource);\n";
         let folder = self.state.join("policies");
-        for entry in std::fs::read_dir(&folder).expect("the case has policies") {
-            std::fs::remove_file(entry.expect("a file").path()).expect("a file of the case");
+        for entry in std::fs::read_dir(&folder).expect("a policy folder") {
+            std::fs::remove_file(entry.expect("a file").path()).expect("a policy file");
         }
-        std::fs::write(folder.join("all.cedar"), rule).expect("a file of the case");
+        std::fs::write(folder.join("all.cedar"), rule).expect("a policy file");
     }
 }
 
-fn condition(about: About, question: &Question) -> Option<Condition> {
+fn condition(about: AnswerScope, question: &Question) -> Option<Condition> {
     match about {
-        About::Proposed => None,
-        About::Keeping(fields) => {
-            let mut condition = Condition::exactly(question.args.value()).expect("few fields");
+        AnswerScope::Proposed => None,
+        AnswerScope::Keeping(fields) => {
+            let mut condition = Condition::exactly(question.args.value()).expect("a condition");
             condition.keep(|field, _| fields.iter().any(|it| it == field));
             Some(condition)
         }
-        About::Args(args) => Condition::exactly(&args),
+        AnswerScope::Args(args) => Condition::exactly(&args),
     }
 }
 
-/// Everything of a question that a case may look for.
+/// Returns all parts of a question that a case can check.
 fn text(question: &Question) -> String {
     let proposal = question.proposal.as_ref().map_or_else(
         || "alone".to_owned(),

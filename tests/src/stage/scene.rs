@@ -1,15 +1,15 @@
-//! What one case plays in: mostly the stage's own broker; for a case about
-//! questions and grants a broker, a session and an approver of its own.
+//! The broker that runs a case. Most cases use the broker of the stage. A case about questions and
+//! grants has its own broker, session and approver.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airlock::config::{Config, Environment, Flags};
-use airlock::core::flow::Labels;
 use airlock::core::grant::{Condition, Grant};
 use airlock::core::id::{Digest, GrantId};
+use airlock::core::labels::Labels;
 use airlock::core::run::Fsync;
-use airlock::core::shared::SessionName;
+use airlock::core::shared_state::SessionName;
 use airlock::shared_file::SharedFile;
 use airlock::upstream::{ServerSpec, Transport};
 use airlock::{Broker, Builder, Script};
@@ -19,16 +19,16 @@ use tempfile::TempDir;
 use super::person::Person;
 use super::{Stage, tools};
 use crate::binary::workspace;
-use crate::case_file::{Attack, Before, Between, But, CaseFile, Given};
+use crate::case_file::{Attack, CaseFile, ChangeBetween, EarlierRun, GrantMismatch, PriorGrant};
 use crate::command::program;
 use crate::engine::engine;
 
-/// A broker, and whoever it asks.
+/// A broker and its approver.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) broker: Broker,
     pub(super) runs_dir: PathBuf,
-    /// As it runs: what happened in between may have changed it.
+    /// The script to run. A change between two runs may have modified it.
     pub(super) script: String,
     pub(super) person: Option<Arc<Person>>,
     _own: Option<TempDir>,
@@ -43,7 +43,7 @@ struct Variation {
 }
 
 impl Scene {
-    pub(super) fn of(stage: &Stage, case: &CaseFile) -> Result<Self> {
+    pub(super) fn new(stage: &Stage, case: &CaseFile) -> Result<Self> {
         if case.asking.is_there() {
             return Self::own(stage, case);
         }
@@ -75,13 +75,13 @@ impl Scene {
             let mut variation = Variation::default();
             for between in &case.asking.between {
                 match between {
-                    Between::Session => variation.session = "another",
-                    Between::Description => variation.description = true,
-                    Between::Rules => variation.rules = true,
-                    Between::LineEnds => scene.script = scene.script.replace('\n', "\r\n"),
-                    Between::OneSpace => scene.script.push(' '),
-                    Between::Revoked => revoke(own.path())?,
-                    Between::Process => {}
+                    ChangeBetween::Session => variation.session = "another",
+                    ChangeBetween::Description => variation.description = true,
+                    ChangeBetween::Rules => variation.rules = true,
+                    ChangeBetween::LineEnds => scene.script = scene.script.replace('\n', "\r\n"),
+                    ChangeBetween::OneSpace => scene.script.push(' '),
+                    ChangeBetween::Revoked => revoke(own.path())?,
+                    ChangeBetween::Process => {}
                 }
             }
             if !case.asking.between.is_empty() {
@@ -92,17 +92,17 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Nothing but its effects on the session stays of the run before.
-    fn play_before(&self, stage: &Stage, case: &CaseFile, before: &Before) -> Result<()> {
+    /// Runs the earlier run. Only its effects on the session are kept.
+    fn play_before(&self, stage: &Stage, case: &CaseFile, before: &EarlierRun) -> Result<()> {
         let text = match before {
-            Before::Same => &case.script,
-            Before::Other(text) => text,
+            EarlierRun::Same => &case.script,
+            EarlierRun::Other(text) => text,
         };
         let script = Script::body(text.clone())
             .named(format!("{}.js", case.name))
             .with_limits(super::limits(case)?);
         let report = stage.runtime.block_on(self.broker.run(script).report());
-        ensure!(report.error.is_none(), "the run before: {:?}", report.error);
+        ensure!(report.error.is_none(), "earlier run: {:?}", report.error);
         std::fs::remove_file(
             self.broker
                 .journal_path(&airlock::core::id::RunId(report.run.into())),
@@ -123,7 +123,7 @@ fn build(
     if case.asking.given.is_empty() {
         return Ok(stage.runtime.block_on(builder()?.build())?);
     }
-    // What a grant is bound to only a broker with the same tools and rules can tell.
+    // The values to which a grant is bound come from a broker with the same tools and rules.
     let like = stage.runtime.block_on(builder()?.build())?;
     let grants = case.asking.given.iter().enumerate();
     let grants = grants
@@ -185,13 +185,13 @@ fn builder(
         .fold(builder, Builder::tool))
 }
 
-/// The shipped policies, in a folder that a case may change, over `labels.toml`.
+/// Configures the shipped policies, in a folder that a case may change, with `labels.toml`.
 fn watched(own: &Path) -> Result<Config> {
     let folder = copied(own)?;
     watched_config(own, &folder)
 }
 
-/// What is said of a folder of policies that this was done to; an error when nothing is said.
+/// Returns the error for a policy folder with this fault; fails if there is no error.
 pub(super) fn refusal(stage: &Stage, attack: Attack) -> Result<String> {
     let own = TempDir::with_prefix("airlock-folder-")?;
     let folder = copied(own.path())?;
@@ -209,7 +209,7 @@ pub(super) fn refusal(stage: &Stage, attack: Attack) -> Result<String> {
         .runtime
         .block_on(all.fold(builder, Builder::tool).build());
     match built {
-        Ok(_) => anyhow::bail!("a broker was built on it"),
+        Ok(_) => anyhow::bail!("the broker accepted the policy folder"),
         Err(error) => Ok(error.to_string()),
     }
 }
@@ -226,7 +226,7 @@ fn copied(own: &Path) -> Result<std::path::PathBuf> {
     Ok(folder)
 }
 
-/// What the labels say of the tools of `box`, and these policies.
+/// Configures the labels of the `box` tools, and these policies.
 pub(super) fn watched_config(state: &Path, policies: &Path) -> Result<Config> {
     let flags = Flags {
         labels: vec![workspace().join("tests/hostile/labels.toml")],
@@ -238,7 +238,7 @@ pub(super) fn watched_config(state: &Path, policies: &Path) -> Result<Config> {
     Config::load(flags, &environment).map_err(|problem| anyhow::anyhow!("{problem}"))
 }
 
-fn grant(at: usize, given: &Given, case: &CaseFile, like: &Broker) -> Result<Grant> {
+fn grant(at: usize, given: &PriorGrant, case: &CaseFile, like: &Broker) -> Result<Grant> {
     const DAY_MS: u64 = 86_400_000;
     let catalog = like.catalog();
     let tool = catalog
@@ -255,7 +255,7 @@ fn grant(at: usize, given: &Given, case: &CaseFile, like: &Broker) -> Result<Gra
         scope: given.scope,
         tool: given.tool.clone(),
         description: tool.description_digest,
-        script: Some(Digest::of(case.script.as_bytes())),
+        script: Some(Digest::sha256(case.script.as_bytes())),
         policy: like.rules().digest(),
         condition,
         uses_max: given.uses_max,
@@ -263,22 +263,24 @@ fn grant(at: usize, given: &Given, case: &CaseFile, like: &Broker) -> Result<Gra
         given_at_ms: now_ms,
         expires_at_ms: now_ms + DAY_MS,
         labels: Labels::worst().joined(&tool.labelling.reads),
-        shown: Digest::of(b"the header of the case"),
+        shown: Digest::sha256(b"the header of the case"),
         by: "the header of the case".into(),
     };
     match given.but {
         None => {}
-        Some(But::OtherScript) => grant.script = Some(Digest::of(b"another script")),
-        Some(But::OtherRules) => grant.policy = Digest::of(b"other rules"),
-        Some(But::OtherDescription) => grant.description = Digest::of(b"another description"),
-        Some(But::Expired) => grant.expires_at_ms = now_ms,
-        Some(But::UsedUp) => grant.uses = grant.uses_max.get(),
-        Some(But::NoLabels) => grant.labels = Labels::default(),
+        Some(GrantMismatch::OtherScript) => grant.script = Some(Digest::sha256(b"another script")),
+        Some(GrantMismatch::OtherRules) => grant.policy = Digest::sha256(b"other rules"),
+        Some(GrantMismatch::OtherDescription) => {
+            grant.description = Digest::sha256(b"another description")
+        }
+        Some(GrantMismatch::Expired) => grant.expires_at_ms = now_ms,
+        Some(GrantMismatch::UsedUp) => grant.uses = grant.uses_max.get(),
+        Some(GrantMismatch::NoLabels) => grant.labels = Labels::default(),
     }
     Ok(grant)
 }
 
-/// Somebody takes back every grant that is kept.
+/// Revokes every stored grant.
 fn revoke(state: &Path) -> Result<()> {
     for (file, shared) in SharedFile::all(state)? {
         for kept in shared?.grants {

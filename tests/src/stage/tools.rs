@@ -1,5 +1,5 @@
-//! The tools that hostile scripts get to call: `box` with one tool for every
-//! way a call can go, and `clash` with names that are hard to tell apart.
+//! The tools that hostile scripts call: `box` has one tool for every outcome of a call, and `clash`
+//! has names that are hard to distinguish.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,8 +12,8 @@ use super::Log;
 
 type Answer = Result<Value, ToolFailure>;
 
-/// All of them, writing what reaches them into `log`; `remark` is added to what is said of
-/// those that answer at once.
+/// Returns all tools, which record their calls in `log`. `remark` is appended to the descriptions
+/// of the tools that answer at once.
 pub(super) fn all(log: &Arc<Log>, remark: &str) -> Vec<InProcessTool> {
     let any = || json!({"type": "object"});
     let tool = |name: &'static str, schema: Value, answer: fn(&Value) -> Answer| {
@@ -105,7 +105,7 @@ fn quick(
     })
 }
 
-/// Answers `value` after `ms`.
+/// Returns the tool that answers `value` after `ms`.
 fn slow(log: &Arc<Log>) -> InProcessTool {
     let log = Arc::clone(log);
     let schema = object(json!({"ms": {"type": "integer"}, "value": {}}), &["ms"]);
@@ -121,7 +121,7 @@ fn slow(log: &Arc<Log>) -> InProcessTool {
     })
 }
 
-/// Answers how many of its calls are open.
+/// Returns the tool that answers how many of its calls are open.
 fn gauge(log: &Arc<Log>) -> InProcessTool {
     let log = Arc::clone(log);
     described(
@@ -130,7 +130,7 @@ fn gauge(log: &Arc<Log>) -> InProcessTool {
         json!({"type": "object"}),
         move |args: Value| {
             log.note("box.gauge", &args);
-            let open = Open::one_more(&log);
+            let open = InFlightGuard::one_more(&log);
             async move {
                 tokio::time::sleep(Duration::from_millis(3)).await;
                 Ok(json!({"in_flight": open.0.in_flight.load(Ordering::SeqCst)}))
@@ -139,16 +139,16 @@ fn gauge(log: &Arc<Log>) -> InProcessTool {
     )
 }
 
-struct Open(Arc<Log>);
+struct InFlightGuard(Arc<Log>);
 
-impl Open {
+impl InFlightGuard {
     fn one_more(log: &Arc<Log>) -> Self {
         log.in_flight.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(log))
     }
 }
 
-impl Drop for Open {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
@@ -159,7 +159,7 @@ where
     F: Fn(Value) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Answer> + 'static,
 {
-    let (server, tool) = name.split_once('.').expect("server.tool");
+    let (server, tool) = name.split_once('.').expect("a name with a dot");
     let description = json!({"name": tool, "description": format!("The tool {tool}.{remark}"), "inputSchema": schema});
     InProcessTool::new(server, description, function)
 }

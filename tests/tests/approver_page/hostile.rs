@@ -1,4 +1,4 @@
-//! Arguments that would rather be something else than text.
+//! Tests that the approver's page shows hostile arguments as plain text.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -31,7 +31,7 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("another_page_cannot_answer", another_page_cannot_answer),
 ];
 
-/// Runs a call with these arguments, and hands the page to `look`; then it is refused.
+/// Runs a call with these arguments, passes the page to `look`, then refuses the call.
 fn refuse(visit: &mut Visit, args: &str, look: impl Fn(&Visit) -> Result<()>) -> Result<()> {
     let running = visit.run(&format!(
         "return await tickets.create({args}).catch((e) => e.code)"
@@ -56,7 +56,7 @@ fn markup_and_scripts_stay_text(visit: &mut Visit) -> Result<()> {
         let made = visit.browser.value(
             "document.querySelectorAll('.card :is(script, img, iframe, style, a, b:not(.same b, .asker b))').length",
         )?;
-        ensure!(made == 0, "{made} elements came out of the arguments");
+        ensure!(made == 0, "the arguments created {made} elements");
         let card = visit.browser.text(".card")?;
         ensure!(card.contains("<script>window.pwned = 1</script>"), "{card}");
         ensure!(
@@ -81,7 +81,7 @@ fn what_hides_or_reorders_is_shown_as_what_it_is(visit: &mut Visit) -> Result<()
             "a\\u{200b}b\\u{2066}c\\u{0}d\\u{1b}[2J\\u{7}e\\u{e0041}f\\u{ad}g\\u{feff}",
             "one\\rtwo\\u{2028}three\\u{85}four\\tfive",
             "has letters of different alphabets that look alike",
-            "holds characters that cannot be seen",
+            "contains characters that are invisible",
         ] {
             ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
         }
@@ -96,7 +96,7 @@ fn what_hides_or_reorders_is_shown_as_what_it_is(visit: &mut Visit) -> Result<()
         ];
         ensure!(
             !page.as_str().unwrap_or_default().contains(hidden),
-            "something that cannot be seen is on the page"
+            "the page contains an invisible character"
         );
         visit.picture("asked")
     })
@@ -121,7 +121,7 @@ fn ten_thousand_lines_hide_no_field(visit: &mut Visit) -> Result<()> {
         ] {
             ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
         }
-        // All that decides is within two screens, buttons included.
+        // Everything that is needed for a decision fits on two screens, including the buttons.
         let height = visit
             .browser
             .value("document.querySelector('.card').offsetHeight")?;
@@ -138,7 +138,7 @@ fn ten_thousand_lines_hide_no_field(visit: &mut Visit) -> Result<()> {
         let focus = visit.browser.value("document.activeElement.className")?;
         ensure!(
             focus == "lines whole",
-            "the keyboard cannot scroll what was opened: {focus}"
+            "the opened text cannot be scrolled by keyboard: {focus}"
         );
         visit.picture("unfolded")
     })
@@ -173,7 +173,7 @@ fn buttons_and_questions_in_a_text_are_none(visit: &mut Visit) -> Result<()> {
             "[document.querySelectorAll('.card').length, document.querySelectorAll('.once').length, document.querySelectorAll('h2 .tool').length]",
         )?;
         ensure!(counts == json!([1, 1, 1]), "{counts}");
-        // Every line of a text has its number, so that none can look like the page's own.
+        // Every line of an argument has a number, so that no line can imitate a part of the page.
         let numbers = visit.browser.value(
             "[...document.querySelectorAll('.lines > div')].every((it) => it.dataset.number)",
         )?;
@@ -210,7 +210,7 @@ fn names_of_fields_are_no_better_than_their_values(visit: &mut Visit) -> Result<
     })
 }
 
-/// Another program on this machine has a page in the same browser.
+/// A page of another program on this machine is open in the same browser.
 fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
     let running = visit.run("return await tickets.create({ n: 1 }).catch((e) => e.code)")?;
     let link = visit.enter()?;
@@ -221,7 +221,7 @@ fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
     let (address, heard) = crate::visit::eavesdrop()?;
     visit.browser.open(&format!("http://{address}/"))?;
     let home = link.split("/enter").next().unwrap_or_default();
-    // What a hostile page tries: to read what is asked, to answer blindly, to frame the page.
+    // A hostile page tries to read the question, to send an answer, and to frame the page.
     let tried = visit.browser.value(&format!(
         "fetch('{home}/questions').then(() => 'read', () => 'refused')"
     ))?;
@@ -233,7 +233,7 @@ fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
         "fetch('{home}/answer', {{ method: 'POST', mode: 'no-cors', credentials: 'include', body: '{{\"id\":1,\"nonce\":\"0\",\"answer\":\"allow-once\"}}' }}).then((it) => it.type, () => 'refused')"
     ))?;
     ensure!(tried == "opaque" || tried == "refused", "{tried}");
-    // The browser does send the cookie to every port of this machine. It is not enough.
+    // The browser sends the cookie to every port of this machine; the cookie alone is not enough.
     let heard = heard.recv_timeout(tests::patience::PATIENCE)?;
     let cookie = heard
         .lines()
@@ -253,7 +253,7 @@ fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
     )?;
     ensure!(
         said.starts_with("HTTP/1.1 404"),
-        "the cookie alone let somebody in: {said}"
+        "the cookie alone gave access: {said}"
     );
     let _ = visit.browser.console()?;
     visit.browser.close_tab()?;

@@ -1,6 +1,5 @@
-//! The approver's page in a real browser, with a person who reads, clicks and
-//! types. One browser, one page at a time; pictures of what was seen are left in
-//! `<target>/approver-page`, for whoever reviews the page.
+//! Tests the approver's page in a real browser, as a person would use it. One browser shows one
+//! page at a time. Screenshots are saved in `<target>/approver-page` for reviewers of the page.
 
 mod hostile;
 mod ordinary;
@@ -18,7 +17,7 @@ type Case = fn(&mut Visit) -> anyhow::Result<()>;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // One browser: what is seen must be this case's.
+    // All tests share one browser, so only one test runs at a time.
     arguments.test_threads = Some(1);
     let browser = if arguments.list { None } else { installed() };
     let cases: Vec<(&'static str, Case)> = ordinary::CASES
@@ -35,7 +34,7 @@ fn main() -> ExitCode {
                 Some(browser) => {
                     play(name, case, &browser).map_err(|e| Failed::from(format!("{e:#}")))
                 }
-                // The line that says so is printed already.
+                // `installed` has printed the `SKIP:` line.
                 None => Ok(()),
             })
         })

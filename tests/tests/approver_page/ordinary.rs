@@ -1,4 +1,4 @@
-//! What anybody does with the page.
+//! Tests the ordinary use of the page.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -51,9 +51,9 @@ fn one_call_is_approved(visit: &mut Visit) -> Result<()> {
         "triage.js, line 1",
         "disk is full",
         "expires in",
-        "it changes something",
-        "nothing that is labelled",
-        "no label says which argument holds it",
+        "changes something",
+        "no labelled data",
+        "no label says which argument is the destination",
     ] {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
     }
@@ -82,7 +82,7 @@ fn several_calls_are_approved_at_once(visit: &mut Visit) -> Result<()> {
         "an hour",
         "ends with the run",
     ] {
-        ensure!(covers.contains(part), "`{part}` is not said:\n{covers}");
+        ensure!(covers.contains(part), "`{part}` is not shown:\n{covers}");
     }
     visit.browser.resize(1100, 1400)?;
     visit.picture("asked")?;
@@ -107,7 +107,7 @@ fn what_stays_equal_is_chosen(visit: &mut Visit) -> Result<()> {
         .and_then(|fields| fields.iter().position(|it| it == "/title"))
         .unwrap_or_default();
     let title = title.replace('2', &(at + 1).to_string());
-    // Whatever was guessed, the title is to stay as it is.
+    // The grant keeps the title fixed, whatever scope the page proposed.
     if visit
         .browser
         .value(&format!("document.querySelector('{title}').checked"))?
@@ -120,7 +120,7 @@ fn what_stays_equal_is_chosen(visit: &mut Visit) -> Result<()> {
         .wait("!document.querySelector('.covers').innerText.includes('may be anything')")?;
     visit.picture("chosen")?;
     visit.browser.click(".card .some")?;
-    // The third one has another title, and so it is asked about.
+    // The third call has another title, so it needs approval.
     visit
         .browser
         .wait("document.querySelector('.card .fields')?.innerText.includes('\\nb')")?;
@@ -130,7 +130,7 @@ fn what_stays_equal_is_chosen(visit: &mut Visit) -> Result<()> {
     Ok(())
 }
 
-/// The subject is written in the script, the receivers are not.
+/// The script contains the subject as a literal, but not the recipients.
 fn each_part_of_a_field_is_chosen_by_itself(visit: &mut Visit) -> Result<()> {
     let script = "const told = [];\nfor (const to of ['a', 'b'].map((it) => it + '@x.example')) told.push(await mail.send({ message: { to, subject: 'Report' } }).then(() => 'sent', (e) => e.code));\nreturn told;";
     let running = visit.run(script)?;
@@ -142,7 +142,7 @@ fn each_part_of_a_field_is_chosen_by_itself(visit: &mut Visit) -> Result<()> {
         "where message › subject stays equal",
         "message › to may be anything",
     ] {
-        ensure!(covers.contains(part), "`{part}` is not said:\n{covers}");
+        ensure!(covers.contains(part), "`{part}` is not shown:\n{covers}");
     }
     visit.picture("proposed")?;
     visit.browser.click(".same input[value='/message/to']")?;
@@ -150,7 +150,7 @@ fn each_part_of_a_field_is_chosen_by_itself(visit: &mut Visit) -> Result<()> {
         .browser
         .wait("document.querySelector('.covers').innerText.includes('where message › subject, message › to stay equal')")?;
     visit.browser.click(".card .some")?;
-    // The second receiver is another one, and so it is asked about.
+    // The second recipient is different, so the call needs approval.
     visit
         .browser
         .wait("document.querySelector('.card .fields')?.innerText.includes('b@x.example')")?;
@@ -167,11 +167,11 @@ fn a_call_is_refused(visit: &mut Visit) -> Result<()> {
     visit.asked(1)?;
     let card = visit.browser.text(".card")?;
     for part in [
-        "eve@evil.example: nothing trusted names it",
-        "foreign words and private data together",
+        "eve@evil.example: not named by your configuration, your script or a trusted result",
+        "untrusted and private data together",
         "repeats what call 1 returned",
-        "asked about by itself",
-        "May exactly this be done?",
+        "needs its own answer",
+        "Allow exactly this call?",
         "flow-untrusted-chooses",
     ] {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
@@ -181,7 +181,7 @@ fn a_call_is_refused(visit: &mut Visit) -> Result<()> {
         .value("getComputedStyle(document.querySelector('.like')).display")?;
     ensure!(
         shown == "none",
-        "a grant is offered for what is asked about each time"
+        "a grant is offered for a tool that must be asked about each time"
     );
     visit.browser.resize(1100, 1300)?;
     visit.picture("asked")?;
@@ -192,7 +192,7 @@ fn a_call_is_refused(visit: &mut Visit) -> Result<()> {
 }
 
 fn a_question_expires(visit: &mut Visit) -> Result<()> {
-    // A browser that is slow to start may find it expired.
+    // If the browser starts slowly, the question may already have expired.
     expires(visit, 6_000).or_else(|_| expires(visit, 30_000))
 }
 
@@ -230,7 +230,7 @@ fn a_second_answer_is_refused_politely(visit: &mut Visit) -> Result<()> {
     visit.browser.switch_to(&second)?;
     visit.browser.open(&home)?;
     visit.asked(1)?;
-    // This tab hears nothing more, as if its news were late.
+    // This tab shows no further updates, as if they arrived late.
     visit.browser.value("(window.show = () => {}, true)")?;
     visit.browser.switch_to(&first)?;
     visit.browser.click(".no")?;
@@ -272,7 +272,10 @@ fn two_tabs_show_the_same(visit: &mut Visit) -> Result<()> {
     visit
         .browser
         .wait("document.querySelector('#over').innerText.includes('approved')")?;
-    ensure!(visit.reached().len() == 1, "approved once, and made once");
+    ensure!(
+        visit.reached().len() == 1,
+        "the call was not made exactly once"
+    );
     Ok(())
 }
 
@@ -283,19 +286,19 @@ fn a_link_is_good_once(visit: &mut Visit) -> Result<()> {
     let address = visit.browser.value("location.href")?;
     ensure!(
         !address.as_str().unwrap_or_default().contains(['#', '?']),
-        "the key stays in the address: {address}"
+        "the address still contains the key: {address}"
     );
     visit.browser.open(&link)?;
     let text = visit.browser.text("body")?;
     ensure!(text.contains("This link was used"), "{text}");
     visit.picture("used")?;
-    // Whoever has the page keeps it.
+    // The browser that opened the page can continue to use it.
     let home = link.split("/enter").next().unwrap_or_default();
     visit.browser.open(&format!("{home}/"))?;
     visit.asked(1)?;
     visit.browser.click(".no")?;
     ensure!(visit.value(running)? == "refused");
-    // The link that was used is the browser's only complaint.
+    // The only message on the browser's console is about the used link.
     let console = visit.browser.console()?;
     ensure!(
         console.iter().all(|line| line.contains("410")),
@@ -332,7 +335,7 @@ fn the_keyboard_is_enough(visit: &mut Visit) -> Result<()> {
     let ring = visit
         .browser
         .value("getComputedStyle(document.activeElement).outlineStyle")?;
-    ensure!(ring == "solid", "where the keyboard is cannot be seen");
+    ensure!(ring == "solid", "the focused element is not marked");
     visit.picture("focus")?;
     visit.browser.press(SPACE)?;
     ensure!(visit.value(running)? == 20);
@@ -344,7 +347,7 @@ fn nothing_is_approved_by_a_card_that_moved_up(visit: &mut Visit) -> Result<()> 
     let running = visit.run(script)?;
     visit.enter()?;
     visit.asked(2)?;
-    // A double click: the second one meets whatever has come under the pointer.
+    // A double click: the second click hits the element that has moved under the pointer.
     visit.browser.value(
         "(() => { document.querySelector('.card .once').click(); \
           new MutationObserver(() => document.querySelector('.card .once')?.click()) \

@@ -1,5 +1,5 @@
-//! One visit to the page: a broker whose questions go there, a script whose
-//! calls are asked about, and the browser in which somebody opened the link.
+//! One visit to the approver's page: a broker that shows its questions there, a script whose calls
+//! need approval, and the browser in which a person opened the link.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use airlock::approver::Web;
 use airlock::config::{Config, Environment, Flags};
 use airlock::core::limits::Limits;
-use airlock::core::shared::SessionName;
-use airlock::{Broker, InProcessTool, Running, Script};
+use airlock::core::shared_state::SessionName;
+use airlock::{Broker, InProcessTool, RunHandle, Script};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -63,19 +63,22 @@ impl Visit {
         };
         visit.browser.resize(1100, 900)?;
         visit.browser.prefer("light")?;
-        // What a page before this one said when its server was gone.
+        // Clears the messages that the previous page logged when its server ended.
         visit.browser.open("about:blank")?;
         visit.browser.console()?;
         visit.serve(60_000)?;
         Ok(visit)
     }
 
-    /// A broker whose questions wait for so long, and its page.
+    /// Starts a broker with its page. Questions expire after `ask_wall_ms_max`.
     pub(crate) fn serve(&mut self, ask_wall_ms_max: u64) -> Result<()> {
         let (told, links) = channel();
         let told = Mutex::new(told);
         let tell = move |link: &str| {
-            let _ = told.lock().expect("the links").send(link.to_owned());
+            let _ = told
+                .lock()
+                .expect("the lock of the links")
+                .send(link.to_owned());
         };
         let limits = Limits {
             ask_wall_ms_max,
@@ -113,33 +116,33 @@ impl Visit {
     }
 
     fn tool(&self, name: &str, verb: &str) -> InProcessTool {
-        let (server, tool) = name.split_once('.').expect("server.tool");
+        let (server, tool) = name.split_once('.').expect("a name with a dot");
         let description =
             json!({"name": tool, "description": verb, "inputSchema": {"type": "object"}});
         let reached = Arc::clone(&self.reached);
         let reads = tool == "read";
         InProcessTool::new(server, description, move |args: Value| {
             if !reads {
-                reached.lock().expect("the calls").push(args);
+                reached.lock().expect("the lock of the calls").push(args);
             }
             async { Ok(json!({"from": "eve@evil.example", "text": "the merger closes on Friday"})) }
         })
     }
 
-    /// Starts a script, named as one on disk would be.
-    pub(crate) fn run(&self, script: &str) -> Result<Running> {
+    /// Starts a script with the name of a file.
+    pub(crate) fn run(&self, script: &str) -> Result<RunHandle> {
         let script = Script::body(script).named("triage.js");
         Ok(self.broker.as_ref().context("a broker")?.run(script))
     }
 
-    /// Opens the link that the broker told of.
+    /// Opens the link that the broker printed.
     pub(crate) fn enter(&self) -> Result<String> {
         let link = self.links.recv_timeout(PATIENCE).context("no link")?;
         self.browser.open(&link)?;
         Ok(link)
     }
 
-    /// Waits until so many questions are on the page, and may be answered.
+    /// Waits until this many questions are on the page and can be answered.
     pub(crate) fn asked(&self, count: usize) -> Result<()> {
         self.browser.wait(&format!(
             "document.querySelectorAll('.card').length === {count} && \
@@ -147,12 +150,12 @@ impl Visit {
         ))
     }
 
-    /// The value of the script's run, and what it ended with.
-    pub(crate) fn value(&self, running: Running) -> Result<Value> {
+    /// Returns the value of the run. Fails if the run failed.
+    pub(crate) fn value(&self, running: RunHandle) -> Result<Value> {
         let report = self
             .runtime
             .block_on(async { tokio::time::timeout(PATIENCE, running.report()).await })
-            .context("the run does not end")?;
+            .context("the run did not end")?;
         let value = report.value.as_ref().map_or("null", |value| value.get());
         match &report.error {
             Some(error) => Ok(json!({"error": error.code, "message": error.message})),
@@ -161,10 +164,10 @@ impl Visit {
     }
 
     pub(crate) fn reached(&self) -> Vec<Value> {
-        self.reached.lock().expect("the calls").clone()
+        self.reached.lock().expect("the lock of the calls").clone()
     }
 
-    /// Leaves a picture for whoever reviews the page.
+    /// Saves a screenshot for reviewers of the page.
     pub(crate) fn picture(&self, of: &str) -> Result<()> {
         let folder: PathBuf = target_dir()?.join("approver-page");
         std::fs::create_dir_all(&folder)?;
@@ -172,7 +175,8 @@ impl Visit {
         self.browser.screenshot(&folder.join(name))
     }
 
-    /// No script of somebody else ran, nothing was loaded or refused, and our own page made no error.
+    /// Checks that no script of the arguments ran, that the browser loaded and refused nothing, and
+    /// that the page caused no error.
     pub(crate) fn nothing_broke(&self) -> Result<()> {
         let ran = self.browser.value("window.pwned ?? null")?;
         ensure!(ran.is_null(), "a script of the arguments ran: {ran}");
@@ -182,13 +186,13 @@ impl Visit {
             .into_iter()
             .filter(|line| !line.contains("/answer") && !line.contains("/questions"))
             .collect();
-        ensure!(bad.is_empty(), "the console says {bad:?}");
+        ensure!(bad.is_empty(), "messages on the console: {bad:?}");
         Ok(())
     }
 }
 
 impl Visit {
-    /// Where the page in this tab is.
+    /// Returns the address of the page in this tab.
     pub(crate) fn browser_home(&self, tab: &str) -> Result<String> {
         self.browser.switch_to(tab)?;
         let home = self.browser.value("location.href")?;
@@ -196,7 +200,7 @@ impl Visit {
     }
 }
 
-/// Another server of this machine, which keeps the first request that it gets.
+/// Starts another server on this machine, which records the first request that it gets.
 pub(crate) fn eavesdrop() -> Result<(SocketAddr, Receiver<String>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -218,7 +222,7 @@ pub(crate) fn eavesdrop() -> Result<(SocketAddr, Receiver<String>)> {
     Ok((address, heard))
 }
 
-/// What a server answers to exactly these bytes.
+/// Sends exactly these bytes to a server and returns its answer.
 pub(crate) fn raw(host: &str, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(host)?;
     stream.set_read_timeout(Some(PATIENCE))?;

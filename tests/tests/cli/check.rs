@@ -1,4 +1,4 @@
-//! The check before a run, and the TypeScript that it takes the types out of.
+//! Tests the check before a run, and the removal of types from TypeScript.
 
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -21,7 +21,7 @@ fn findings(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_script_that_is_certainly_wrong_starts_nothing() {
+fn certain_error_starts_nothing() {
     let home = Home::new();
     let script = "await demo.tickets_create({title: 'a', body: 'b'});\nawait demo.logs_qery({});";
     let report = crate::demo(&home, script, &[]).expect_code(20).json();
@@ -47,7 +47,7 @@ fn a_script_that_is_certainly_wrong_starts_nothing() {
 }
 
 #[test]
-fn a_warning_stands_in_the_report_of_a_run_that_goes_on() {
+fn warning_is_in_report_and_run_continues() {
     let home = Home::new();
     let script = "demo.logs_services({});\nreturn 1;";
     let report = crate::demo(&home, script, &[]).expect_code(0).json();
@@ -62,7 +62,7 @@ fn a_warning_stands_in_the_report_of_a_run_that_goes_on() {
 }
 
 #[test]
-fn the_command_checks_and_runs_nothing() {
+fn check_command_runs_nothing() {
     let home = Home::new();
     let ended = home
         .run(["check", "--demo", "-e", "return demo.logs_qery({})"])
@@ -100,7 +100,7 @@ fn the_command_checks_and_runs_nothing() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_said_to_be_so() {
+fn uncheckable_parts_are_reported() {
     let home = Home::new();
     home.write("empty.js", " \n");
     home.write("list.json", "[1");
@@ -121,7 +121,7 @@ fn what_cannot_be_checked_is_said_to_be_so() {
 }
 
 #[test]
-fn errors_in_typescript_are_where_they_were_written() {
+fn typescript_errors_have_original_positions() {
     let home = Home::new();
     for (name, script, line, column) in [
         (
@@ -243,9 +243,9 @@ fn errors_in_typescript_are_where_they_were_written() {
             if name == "as" { json!("1") } else { json!("x") },
             "{name}: {error}"
         );
-        // The engine places an error where its constructor is called.
+        // Boa reports the position at which the error's constructor is called.
         let found = (error["line"].as_u64(), error["column"].as_u64());
-        // The other engine places it there or at the last argument.
+        // QuickJS reports that position, or the position of the last argument.
         let thrown = "throw ".len() as u64;
         let behind = by_engine(vec![0, thrown], (0..20).collect());
         let columns: Vec<_> = behind.iter().map(|it| Some(column + it)).collect();
@@ -257,7 +257,7 @@ fn errors_in_typescript_are_where_they_were_written() {
 }
 
 #[test]
-fn the_form_is_the_one_that_runs() {
+fn reported_form_is_the_one_that_runs() {
     let home = Home::new();
     for (script, form, value) in [
         ("return 1 + 1", "body", json!(2)),
@@ -300,7 +300,7 @@ fn the_form_is_the_one_that_runs() {
 }
 
 #[test]
-fn every_global_of_the_engine_is_known_to_the_check() {
+fn check_knows_every_engine_global() {
     let home = Home::new();
     let script = "return Object.getOwnPropertyNames(globalThis)";
     let report = home

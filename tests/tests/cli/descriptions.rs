@@ -1,5 +1,4 @@
-//! What is said of tools besides what their servers say: saved lists, tool files,
-//! observed types.
+//! Tests saved tool lists, tool files and observed types.
 
 use serde_json::{Value, json};
 use tests::binary::workspace;
@@ -19,14 +18,14 @@ fn list() -> Value {
 }
 
 #[test]
-fn a_saved_list_is_rendered_without_any_server() {
+fn saved_list_renders_without_server() {
     let home = Home::new();
     let reply = json!({"jsonrpc": "2.0", "id": 1, "result": list()});
     for (name, list) in [("shop.json", list()), ("shop.reply.json", reply)] {
         let file = saved(&home, name, &list);
         let ended = home.run(["types", "--from", &file]).expect_code(0);
         assert!(ended.stdout.contains("declare const shop"), "{ended}");
-        assert!(ended.stderr.contains("left out"), "{ended}");
+        assert!(ended.stderr.contains("is not offered"), "{ended}");
         assert!(
             ended.stderr.contains("degraded: shop.find args.q"),
             "{ended}"
@@ -51,17 +50,17 @@ fn a_saved_list_is_rendered_without_any_server() {
 }
 
 #[test]
-fn a_list_that_is_none_is_named_with_what_to_do() {
+fn invalid_saved_list_is_named_with_next_step() {
     let home = Home::new();
     home.write("no.json", "{\"tool\": []}");
     home.write("deep.json", "[".repeat(1_000));
     home.write("9.json", "{\"tools\": []}");
     for (args, part) in [
         (&["--from", "none.json"][..], "No such file"),
-        (&["--from", "no.json"], "neither"),
+        (&["--from", "no.json"], "expected {\"tools\": […]}"),
         (&["--from", "deep.json"], "nested deeper"),
         (&["--from", "9.json"], "NAME=FILE"),
-        (&["--from", "no.json", "--demo"], "connects to nothing"),
+        (&["--from", "no.json", "--demo"], "connects to no server"),
         (
             &["--demo", "--format", "rust", "--detail", "names"],
             "--detail",
@@ -74,7 +73,7 @@ fn a_list_that_is_none_is_named_with_what_to_do() {
 }
 
 #[test]
-fn our_files_about_the_demo_server_fit_it_and_are_shown() {
+fn demo_tool_files_fit_and_are_shown() {
     let home = Home::new();
     let ended = home
         .run(["descriptions", "check", &ours(), "--demo", "--json"])
@@ -100,7 +99,7 @@ fn our_files_about_the_demo_server_fit_it_and_are_shown() {
 }
 
 #[test]
-fn our_files_about_the_demo_server_were_compared_with_what_it_says_now() {
+fn demo_tool_files_are_up_to_date() {
     let home = Home::new();
     let copies = home.path().join("ours/demo");
     std::fs::create_dir_all(&copies).unwrap();
@@ -116,7 +115,7 @@ fn our_files_about_the_demo_server_were_compared_with_what_it_says_now() {
 }
 
 #[test]
-fn pulling_writes_files_that_check_and_keeps_what_somebody_edited() {
+fn pull_writes_valid_files_and_keeps_edits() {
     let home = Home::new();
     let pull = |more: &[&str], code| {
         let args = [
@@ -139,7 +138,7 @@ fn pulling_writes_files_that_check_and_keeps_what_somebody_edited() {
     home.run(["descriptions", "check", "said", "--demo"])
         .expect_code(0);
 
-    // The server has changed, and so has somebody's file about it.
+    // The server's description has changed, and the tool file about it was edited.
     let mut file: Value = serde_json::from_str(&first).unwrap();
     file["upstream"] = format!("sha256:{}", "0".repeat(64)).into();
     file["description"] = "Our words.".into();
@@ -160,7 +159,7 @@ fn pulling_writes_files_that_check_and_keeps_what_somebody_edited() {
 }
 
 #[test]
-fn a_file_that_is_wrong_stops_the_command_with_line_and_suggestion() {
+fn invalid_tool_file_stops_command_with_line_and_suggestion() {
     let home = Home::new();
     home.write(
         "said/demo/logs_query.json",
@@ -202,7 +201,7 @@ fn a_file_that_is_wrong_stops_the_command_with_line_and_suggestion() {
 }
 
 #[test]
-fn types_of_results_come_from_journals_without_their_values() {
+fn observe_derives_result_types_without_values() {
     let home = Home::new();
     let code = "await demo.flaky_report({period: 'day'}); await demo.logs_query({limit: 3}); return (await demo.logs_chart({service: 'payments'})).length";
     crate::demo(&home, code, &[]).expect_code(0);
@@ -216,7 +215,7 @@ fn types_of_results_come_from_journals_without_their_values() {
         found["demo.logs_chart"]["observed"],
         json!({"results": 1, "runs": 1})
     );
-    // This one has a type of its own.
+    // This tool declares a result type.
     assert!(found.get("demo.logs_query").is_none(), "{found:#}");
     assert!(!found.to_string().contains("payments"), "{found:#}");
 
@@ -234,7 +233,7 @@ fn types_of_results_come_from_journals_without_their_values() {
         ])
         .expect_code(0);
     assert!(
-        shown.stdout.contains("observed, not promised")
+        shown.stdout.contains("observed, not declared")
             && shown.stdout.contains("mimeType?: string"),
         "{shown}"
     );

@@ -1,4 +1,4 @@
-//! The engines that a program carries, and choosing one.
+//! Tests the engines that a program contains, and the choice between them.
 
 use airlock::sandbox::JsEngine;
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn carried() -> impl Iterator<Item = JsEngine> {
 }
 
 #[test]
-fn engines_are_listed_with_what_they_import() {
+fn engines_lists_engines_with_imports() {
     let home = Home::new();
     let listed = home.run(["engines", "--json"]).expect_code(0).json();
     for (engine, listed) in JsEngine::ALL
@@ -29,7 +29,7 @@ fn engines_are_listed_with_what_they_import() {
 }
 
 #[test]
-fn the_journal_names_the_engine_that_ran_the_script() {
+fn journal_names_the_engine() {
     for engine in carried() {
         let home = Home::new();
         let report = home
@@ -56,20 +56,20 @@ fn the_journal_names_the_engine_that_ran_the_script() {
 }
 
 #[test]
-fn an_engine_that_does_not_exist_is_wrong_usage() {
+fn unknown_engine_is_a_usage_error() {
     let home = Home::new();
     let ended = home
         .run(["run", "--engine", "v8", "-e", "return 1"])
         .expect_code(2);
     assert!(
-        ended.stderr.contains("neither boa nor quickjs"),
+        ended.stderr.contains("expected boa or quickjs"),
         "{}",
         ended.stderr
     );
 }
 
 #[test]
-fn an_engine_that_was_not_made_says_how_to_make_it() {
+fn missing_engine_says_how_to_build_it() {
     let home = Home::new();
     for engine in JsEngine::ALL {
         if engine.image().is_some() {
@@ -84,7 +84,7 @@ fn an_engine_that_was_not_made_says_how_to_make_it() {
 }
 
 #[test]
-fn a_time_zone_by_name_is_warned_of_where_it_is_an_error_and_nowhere_else() {
+fn named_time_zone_is_warned_about_per_engine() {
     let script = "return new Date(0).toLocaleString('de', {timeZone: 'Europe/Berlin'}).length > 5";
     for engine in carried() {
         let home = Home::new();
@@ -99,9 +99,10 @@ fn a_time_zone_by_name_is_warned_of_where_it_is_an_error_and_nowhere_else() {
     }
 }
 
-/// What `airlock engines` says that an engine lacks is not there, and the check warns of it.
+/// The features that `airlock engines` lists as missing are missing, and the check warns about
+/// them.
 #[test]
-fn what_an_engine_lacks_is_missing_and_warned_of() {
+fn features_missing_in_engine_are_warned_about() {
     for engine in carried() {
         for lacking in engine.lacks() {
             let home = Home::new();
@@ -123,7 +124,7 @@ fn what_an_engine_lacks_is_missing_and_warned_of() {
                 said.contains(&format!("no `{lacking}`")),
                 "{engine}: {report}"
             );
-            // The same without a run, for whichever engine is named.
+            // `airlock check --engine` gives the same warning without a run.
             for other in carried() {
                 let with = ["check", "--json", "--engine", other.name(), "-e", &script];
                 let checked = home.run(with).expect_code(0).json();
@@ -135,5 +136,5 @@ fn what_an_engine_lacks_is_missing_and_warned_of() {
     }
     let wrong = Home::new().run(["check", "--engine", "v8", "-e", "return 1"]);
     let wrong = wrong.expect_code(2).stderr;
-    assert!(wrong.contains("neither boa nor quickjs"), "{wrong}");
+    assert!(wrong.contains("expected boa or quickjs"), "{wrong}");
 }

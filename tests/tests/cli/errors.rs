@@ -1,10 +1,10 @@
-//! Every kind of garbage gets a problem: what, why, next, code.
+//! Tests that every kind of invalid input gets an error message with what, why, next and code.
 
 use std::net::TcpListener;
 
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
-fn is_a_problem(ended: &Ended) {
+fn is_a_problem(ended: &CommandOutput) {
     for part in ["error:", "next:", "code:"] {
         assert!(ended.stderr.contains(part), "no `{part}`\n{ended}");
     }
@@ -15,7 +15,7 @@ fn is_a_problem(ended: &Ended) {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_a_usage_error() {
+fn invalid_command_line_is_a_usage_error() {
     check(
         2,
         &[
@@ -54,7 +54,7 @@ fn a_command_line_that_makes_no_sense_is_a_usage_error() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
+fn errors_use_the_terms_of_their_source() {
     let home = Home::new();
     home.write("a.js", "return 1");
     for (args, part) in [
@@ -64,10 +64,10 @@ fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
         ),
         (
             &["run", "a.js", "--limit", "speed=5s"],
-            "there are timeout,",
+            "the limits are timeout,",
         ),
-        (&["run", "a.js", "--max-calls", "-1"], "`-1` is not a count"),
-        (&["run", "a.js", "--allow", ""], "it is empty"),
+        (&["run", "a.js", "--max-calls", "-1"], "invalid count `-1`"),
+        (&["run", "a.js", "--allow", ""], "the pattern is empty"),
         (&["run", "a.js", "--server", "x=ftp://h/"], "`ftp://`"),
         (&["descriptions", "pull"], "there is nothing to pull"),
         (
@@ -85,7 +85,7 @@ fn what_is_wrong_is_said_in_the_words_that_it_was_written_in() {
 }
 
 #[test]
-fn where_there_is_nothing_that_is_said_beside_the_output() {
+fn empty_result_is_reported_on_stderr() {
     let home = Home::new();
     for (args, part) in [
         (&["runs", "list"][..], "no journals in"),
@@ -122,7 +122,7 @@ fn check(code: i32, commands: &[&[&str]]) {
 }
 
 #[test]
-fn without_a_command_there_is_help_and_it_is_still_wrong_usage() {
+fn missing_command_prints_help_and_is_a_usage_error() {
     let home = Home::new();
     for args in [&[][..], &["runs"]] {
         let ended = home
@@ -135,7 +135,7 @@ fn without_a_command_there_is_help_and_it_is_still_wrong_usage() {
 }
 
 #[test]
-fn a_script_that_cannot_be_read_is_a_problem() {
+fn unreadable_script_is_a_problem() {
     let home = Home::new();
     home.write("bytes.js", b"return '\xff\xfe'");
     home.write("empty.js", "");
@@ -154,7 +154,7 @@ fn a_script_that_cannot_be_read_is_a_problem() {
 }
 
 #[test]
-fn input_files_that_cannot_be_read_are_problems() {
+fn unreadable_input_is_a_problem() {
     let home = Home::new();
     home.write("bad.json", "{");
     for input in ["@missing.json", "@bad.json", "[1,"] {
@@ -167,7 +167,7 @@ fn input_files_that_cannot_be_read_are_problems() {
 }
 
 #[test]
-fn a_server_that_cannot_be_started_or_reached_is_named() {
+fn unreachable_server_is_named() {
     let home = Home::new();
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -194,12 +194,12 @@ fn a_server_that_cannot_be_started_or_reached_is_named() {
     ]);
     assert!(
         ended.stderr.contains("fell over"),
-        "what the server said last helps\n{ended}"
+        "the server's last output is not shown\n{ended}"
     );
 }
 
 #[test]
-fn a_configuration_that_is_wrong_says_where() {
+fn invalid_configuration_names_its_place() {
     let home = Home::new();
     for (name, text, words) in [
         ("servers.json", "{", &["servers.json"][..]),
@@ -257,7 +257,7 @@ fn a_configuration_that_is_wrong_says_where() {
 }
 
 #[test]
-fn a_rule_that_matches_no_tool_is_a_warning_with_the_closest_name() {
+fn rule_matching_no_tool_warns_with_closest_name() {
     let home = Home::new();
     let ended = home
         .run([
@@ -275,7 +275,7 @@ fn a_rule_that_matches_no_tool_is_a_warning_with_the_closest_name() {
 }
 
 #[test]
-fn a_misspelt_tool_or_server_is_named_with_the_closest_one() {
+fn misspelt_tool_or_server_suggests_closest() {
     let home = Home::new();
     let report = crate::demo(&home, "await demo.logs_qeury({})", &[])
         .expect_code(20)
@@ -300,7 +300,7 @@ fn a_misspelt_tool_or_server_is_named_with_the_closest_one() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_never_leave_and_say_what_would() {
+fn invalid_arguments_are_not_sent_and_explained() {
     let home = Home::new();
     let script = "await demo.logs_query({levle: 'error'})";
     let report = crate::demo(&home, script, &["--check", "warn"])
@@ -317,7 +317,7 @@ fn arguments_that_do_not_fit_never_leave_and_say_what_would() {
 }
 
 #[test]
-fn help_and_version_go_to_standard_output() {
+fn help_and_version_go_to_stdout() {
     let home = Home::new();
     for args in [
         &["--help"][..],

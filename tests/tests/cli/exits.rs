@@ -1,4 +1,4 @@
-//! Every exit code, and what stops a run.
+//! Tests every exit code, and every limit or event that stops a run.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use tests::patience::at_its_own_pace;
 
 use crate::demo;
 
-/// What a run may take beyond its deadline.
+/// Maximum time that a run may take beyond its deadline.
 const SLACK_MS: u64 = 250;
-/// Whoever ends at another limit ends long before its deadline, the process included.
+/// Deadline of runs that must end at another limit. The whole process must end long before it.
 const LONG: Duration = Duration::from_secs(300);
 
 #[test]
-fn a_call_that_no_rule_speaks_of_is_denied_where_nobody_can_be_asked() {
+fn call_without_rule_is_denied_without_approver() {
     let home = Home::new();
     let report = home
         .run([
@@ -40,7 +40,7 @@ fn a_call_that_no_rule_speaks_of_is_denied_where_nobody_can_be_asked() {
 }
 
 #[test]
-fn the_strictest_rule_wins_in_whatever_order_they_stand() {
+fn strictest_rule_wins_in_any_order() {
     let home = Home::new();
     let code = "try { await demo.tickets_delete({id: 1}); } catch (e) { return e.code; }";
     for rules in [
@@ -59,7 +59,7 @@ fn the_strictest_rule_wins_in_whatever_order_they_stand() {
 }
 
 #[test]
-fn an_ask_without_anybody_to_ask_is_no_yes() {
+fn ask_without_approver_denies() {
     let home = Home::new();
     let code =
         "try { await demo.logs_services({}); return 'allowed'; } catch (e) { return e.code; }";
@@ -74,7 +74,7 @@ fn an_ask_without_anybody_to_ask_is_no_yes() {
 }
 
 #[test]
-fn the_deadline_ends_a_run_in_time() {
+fn deadline_ends_run_in_time() {
     let home = Home::new();
     for code in [
         "while (true) {}",
@@ -97,7 +97,7 @@ fn the_deadline_ends_a_run_in_time() {
 }
 
 #[test]
-fn every_limit_ends_the_run_under_its_name() {
+fn every_limit_ends_run_with_its_code() {
     let home = Home::new();
     let brackets = format!("return {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let check = |code: &str, more: &[&str], exit: i32, word: &str| {
@@ -153,7 +153,7 @@ fn every_limit_ends_the_run_under_its_name() {
 }
 
 #[test]
-fn a_limit_tells_a_person_which_one_and_how_to_raise_it() {
+fn limit_message_names_limit_and_flag() {
     let ended = Home::new()
         .run(["run", "--timeout", "200ms", "-e", "for(;;);"])
         .expect_code(21);
@@ -164,7 +164,7 @@ fn a_limit_tells_a_person_which_one_and_how_to_raise_it() {
 }
 
 #[test]
-fn after_a_run_that_was_stopped_the_next_one_is_right() {
+fn run_after_stopped_run_succeeds() {
     let home = Home::new();
     demo(&home, "for(;;);", &["--timeout", "100ms"]).expect_code(21);
     assert_eq!(

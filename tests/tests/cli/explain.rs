@@ -1,26 +1,26 @@
-//! `airlock policy explain`: for every way in which a call can be decided, what
-//! is said of it, held against goldens in `explain/` and against the journal's
-//! own words. With `AIRLOCK_BLESS=1` the goldens are rewritten instead.
+//! Tests `airlock policy explain`. For each kind of decision, compares the output with a golden
+//! file in `explain/` and with the journal. With `AIRLOCK_BLESS=1` the goldens are rewritten
+//! instead.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
-use tests::serving::Serving;
+use tests::command::{CommandOutput, Home};
+use tests::serving::ServeProcess;
 
 use super::lock::SERVER;
 
-/// Rules of which each names its tool: allowed, asked, forbidden, in error, and none.
+/// Rules for one tool each: allowed, asked, forbidden, and in error. No rule names the other tools.
 const RULES: &str = r#"
-@id("lists") @owner("desk") @reason("a list tells nobody anything")
+@id("lists") @owner("desk") @reason("a list has no secrets")
 permit(principal, action == Action::"demo.tickets_list", resource);
-@id("creates") @owner("desk") @reason("somebody has to want a ticket")
-@prompt("Is a ticket wanted?")
+@id("creates") @owner("desk") @reason("a person confirms each ticket")
+@prompt("Create this ticket?")
 permit(principal, action == Action::"demo.tickets_create", resource)
 when { context.approval >= 1 };
-@id("no-clock") @owner("desk") @reason("what the time is shall not matter")
+@id("no-clock") @owner("desk") @reason("scripts do not need the time")
 forbid(principal, action == Action::"demo.get-time", resource);
-@id("too-much") @owner("desk") @reason("sums that nobody can hold")
+@id("too-much") @owner("desk") @reason("the sum overflows")
 forbid(principal, action == Action::"demo.logs_services", resource)
 when { context.counts.calls_run + 9223372036854775807 + 1 > 0 };
 "#;
@@ -31,7 +31,8 @@ fn home() -> Home {
     home
 }
 
-/// What is said of a call in the latest journal, with what differs from run to run made equal.
+/// Returns the output of `explain` for a call in the latest journal, with run-specific values
+/// replaced.
 fn explained(home: &Home, call: u32) -> String {
     let journal = home.journals().pop().unwrap();
     let run = journal.file_stem().unwrap().to_string_lossy().into_owned();
@@ -66,16 +67,16 @@ fn check(name: &str, found: &str) {
     let expected = std::fs::read_to_string(&golden).unwrap_or_default();
     assert_eq!(
         found, expected,
-        "{name} differs; AIRLOCK_BLESS=1 rewrites it"
+        "{name} differs; AIRLOCK_BLESS=1 rewrites the file"
     );
 }
 
-fn run(home: &Home, code: &str, more: &[&str]) -> Ended {
+fn run(home: &Home, code: &str, more: &[&str]) -> CommandOutput {
     let args = ["run", "--demo", "--policy", "rules", "-e", code];
     home.run([&args, more].concat())
 }
 
-/// An approver that gives this answer, as JSON without its nonce.
+/// Returns an approver that gives this answer, as JSON without its nonce.
 fn answering(home: &Home, answer: &str) -> String {
     let script =
         format!("sed 's/.*\"nonce\":\"\\([^\"]*\\)\".*/{{\"nonce\":\"\\1\",{answer}}}/'\n");
@@ -84,7 +85,7 @@ fn answering(home: &Home, answer: &str) -> String {
 }
 
 #[test]
-fn what_is_allowed_or_denied_by_rules_is_said_with_them() {
+fn explain_shows_rule_decisions() {
     for (name, code) in [
         ("allowed", "return (await demo.tickets_list({})).length"),
         ("denied-by-rule", "await demo.get_time({})"),
@@ -99,7 +100,7 @@ fn what_is_allowed_or_denied_by_rules_is_said_with_them() {
 }
 
 #[test]
-fn what_somebody_was_asked_is_said_with_the_answer() {
+fn explain_shows_question_and_answer() {
     let create = "await demo.tickets_create({title: 'a'})";
     for (name, answer) in [
         ("asked-and-allowed", "\"answer\":\"allow-once\""),
@@ -116,7 +117,7 @@ fn what_somebody_was_asked_is_said_with_the_answer() {
 }
 
 #[test]
-fn a_call_that_a_grant_covers_is_said_with_its_use() {
+fn explain_shows_grant_use() {
     let home = home();
     let approver = answering(&home, "\"answer\":\"allow\",\"uses_max\":3");
     let code = "for (const n of [1, 2]) await demo.tickets_create({title: 'a'})";
@@ -125,16 +126,16 @@ fn a_call_that_a_grant_covers_is_said_with_its_use() {
 }
 
 #[test]
-fn a_tool_that_was_not_disclosed_is_said_to_be_none() {
+fn explain_shows_undisclosed_tool() {
     let serve = ["--demo", "--disclosure", "progressive", "--policy", "rules"];
-    let serving = Serving::start_in(home(), serve);
+    let serving = ServeProcess::start_in(home(), serve);
     let session = serving.session(&json!({}));
     let _ = session.run(2, "await demo['tickets_' + 'list']({})");
     check("not-disclosed", &explained(&serving.home, 1));
 }
 
 #[test]
-fn a_description_that_has_changed_is_said_to_have() {
+fn explain_shows_changed_description() {
     let home = Home::new();
     home.write("server.sh", SERVER);
     let tool = |text: &str| {
@@ -152,7 +153,7 @@ fn a_description_that_has_changed_is_said_to_have() {
 }
 
 #[test]
-fn a_call_that_nobody_made_is_decided_as_a_run_would() {
+fn explain_decides_hypothetical_call_like_a_run() {
     let home = home();
     home.run(["lock", "--demo"]).expect_code(0);
     let explain = |call: &Value| {
@@ -184,14 +185,14 @@ fn a_call_that_nobody_made_is_decided_as_a_run_would() {
 }
 
 #[test]
-fn what_cannot_be_explained_is_an_error_that_helps() {
+fn explain_error_suggests_next_step() {
     let home = home();
     run(&home, "return 1", &["--no-ask"]).expect_code(0);
     let journal = home.journals().pop().unwrap();
     let run = journal.file_stem().unwrap().to_string_lossy().into_owned();
     for (call, expected) in [
         (format!("{run}:7"), "has no call 7"),
-        (format!("{run}:x"), "`x` is not a number of a call"),
+        (format!("{run}:x"), "`x` is not the number of a call"),
         (run, "neither RUN:CALL nor a call in JSON"),
         ("zzz:1".into(), "there is no such run"),
         (
@@ -219,7 +220,7 @@ fn what_cannot_be_explained_is_an_error_that_helps() {
 }
 
 #[test]
-fn airlocks_own_tools_are_explained_as_they_are_decided() {
+fn explain_covers_own_tools() {
     let home = home();
     home.write("airlock.toml", "[extract]\ncommand = \"reader\"\n");
     let explain = |call: Value| {

@@ -1,5 +1,5 @@
-//! Grants from outside: signed in a file, counted over processes, and counted
-//! as used by a process that was killed in the middle of using one.
+//! Tests grants: signed in a file, counted across processes, and counted as used if a process is
+//! killed during the use.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tests::command::{Home, Started, program, start};
+use tests::command::{Home, RunningCommand, program, start};
 use tests::patience::PATIENCE;
 
-/// The server never answers, so nothing but the signal ends the run.
+/// A script that ends only by a signal, because the server never answers.
 const SILENT: &str = "return await rogue.silent({ to: 'ops' })";
 const USES: u64 = 5;
 
 struct Scene {
     home: Home,
-    /// What the server heard.
+    /// The file in which the server logs its calls.
     log: PathBuf,
     grant: PathBuf,
 }
 
-/// A server whose calls are asked about, and a session's grant for five calls of `script`.
+/// Sets up a server whose calls need approval, and a session grant for five calls of `script`.
 fn scene(script: &str) -> Scene {
     let home = Home::new();
     let log = home.path().join("heard.log");
@@ -50,7 +50,7 @@ fn args() -> Vec<&'static str> {
 }
 
 impl Scene {
-    fn start(&self) -> Started {
+    fn start(&self) -> RunningCommand {
         let mut args = args();
         args.extend([
             "--grant",
@@ -61,7 +61,7 @@ impl Scene {
         start(&mut self.home.airlock(&args), "")
     }
 
-    /// Uses of the grant as they stand on disk.
+    /// Returns the uses of the grant stored on disk.
     fn uses(&self) -> u64 {
         let path = self
             .home
@@ -73,7 +73,7 @@ impl Scene {
         state["grants"][0]["grant"]["uses"].as_u64().unwrap_or(0)
     }
 
-    /// Calls that reached the server.
+    /// Returns the number of calls that reached the server.
     fn heard(&self) -> u64 {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         text.lines()
@@ -88,12 +88,12 @@ impl Scene {
 }
 
 #[test]
-fn a_use_that_was_counted_when_its_process_was_killed_stays_used_and_is_named() {
+fn counted_use_survives_killed_process() {
     let scene = scene(SILENT);
     for round in 1..=USES {
         let mut run = scene.start();
         let since = Instant::now();
-        // The moment that the use is on disk, the process is gone: before the bytes left, or while.
+        // Kills the process as soon as the use is on disk, before or while the call is sent.
         while scene.uses() < round {
             assert!(
                 run.is_running() && since.elapsed() < PATIENCE,
@@ -102,12 +102,8 @@ fn a_use_that_was_counted_when_its_process_was_killed_stays_used_and_is_named() 
         }
         run.signal(Signal::KILL);
         assert_eq!(run.wait().code, None);
-        assert_eq!(
-            scene.uses(),
-            round,
-            "a use was counted twice, or given back"
-        );
-        assert!(scene.heard() <= round, "a call left without a use");
+        assert_eq!(scene.uses(), round, "a use was counted twice or returned");
+        assert!(scene.heard() <= round, "a call was sent without a use");
         let journal = scene.newest_journal();
         assert!(journal.contains("\"kind\":\"grant-claimed\""), "{journal}");
         let id = scene.home.journals().pop().unwrap();
@@ -116,18 +112,18 @@ fn a_use_that_was_counted_when_its_process_was_killed_stays_used_and_is_named() 
         let verified = verified.expect_code(0).json();
         let doubts = [&verified["in_doubt"], &verified["uses_in_doubt"]];
         let named: usize = doubts.iter().map(|it| it.as_array().unwrap().len()).sum();
-        assert_eq!(named, 1, "the call, or the use that it was for: {verified}");
+        assert_eq!(named, 1, "neither the call nor its use: {verified}");
     }
     let last = scene.start().wait().expect_code(22);
     assert!(last.stderr.contains("[[grant]]"), "{last}");
-    assert_eq!(scene.uses(), USES, "all five are spent");
-    // The last that was killed may be heard as late as now.
-    assert!(scene.heard() <= USES, "a call left without a use");
+    assert_eq!(scene.uses(), USES, "some uses are left");
+    // The call of the last killed process may arrive only now.
+    assert!(scene.heard() <= USES, "a call was sent without a use");
     scene.home.verify_all();
 }
 
 #[test]
-fn a_grant_without_a_name_is_none_and_one_that_was_revoked_stays_so() {
+fn unnamed_grant_is_refused_and_revoked_one_stays_revoked() {
     let scene = scene("return await rogue.fine({})");
     let signed = fs::read_to_string(&scene.grant).unwrap();
     fs::write(&scene.grant, signed.replace("\"Ada\"", "\"\"")).unwrap();
@@ -147,6 +143,6 @@ fn a_grant_without_a_name_is_none_and_one_that_was_revoked_stays_so() {
     assert_eq!(
         (scene.uses(), scene.heard()),
         (1, 1),
-        "the same file gives nothing any more"
+        "the same file gave more uses"
     );
 }

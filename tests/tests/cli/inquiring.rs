@@ -1,4 +1,4 @@
-//! `airlock run` at a terminal, when a server asks something in the middle of a call.
+//! Tests `airlock run` at a terminal when a server requests input during a call.
 
 use tests::command::{Home, program};
 use tests::typing::type_at;
@@ -24,22 +24,22 @@ const DEFAULTS: &str = "return await test.elicitation_sep1034_defaults({})";
 const ENUMS: &str = "return await test.elicitation_sep1330_enums({})";
 
 #[test]
-fn a_form_is_filled_in_field_by_field_and_sent_when_it_was_seen_whole() {
+fn form_is_filled_by_field_and_sent_after_review() {
     let (home, shown, exit) = run(
         DEFAULTS,
         &[
             ("1/5 name", "Ada\n"),
             ("2/5 age", "old\n"),
-            ("it is a whole number", "36\n"),
+            ("expected a whole number", "36\n"),
             ("3/5 score", "\n"),
             ("3 pending", "9\n"),
-            ("it is a number from 1 to 3", "2\n"),
+            ("expected a number from 1 to 3", "2\n"),
             ("5/5 verified", "n\n"),
             ("[s]end", "s\n"),
         ],
     );
     assert!(
-        shown.contains("asks the server `test`, in the middle of a call:"),
+        shown.contains("asks the server `test`, during a call:"),
         "{shown}"
     );
     assert!(shown.contains("> Please look through these"), "{shown}");
@@ -54,7 +54,7 @@ fn a_form_is_filled_in_field_by_field_and_sent_when_it_was_seen_whole() {
 }
 
 #[test]
-fn choices_are_numbers_and_an_optional_field_may_stay_empty() {
+fn choices_are_numbered_and_optional_field_may_be_empty() {
     let (home, shown, _) = run(
         ENUMS,
         &[
@@ -78,14 +78,14 @@ fn choices_are_numbers_and_an_optional_field_may_stay_empty() {
 }
 
 #[test]
-fn a_person_may_decline_cancel_and_begin_again() {
+fn person_may_decline_cancel_or_restart() {
     for (typed, expected) in [
         (
             &[("1/5 name", "/decline\n")] as &[(&str, &str)],
             "answer decline",
         ),
         (&[("1/5 name", "/cancel\n")], "answer cancel"),
-        // The end of what is typed.
+        // End of input.
         (&[("1/5 name", "\u{4}")], "answer cancel"),
         (
             &[
@@ -112,7 +112,7 @@ fn a_person_may_decline_cancel_and_begin_again() {
 }
 
 #[test]
-fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
+fn form_without_terminal_is_declined_with_notice() {
     let home = Home::new();
     let server = format!("test={}", program("fixture-server").display());
     let args = [
@@ -120,12 +120,12 @@ fn where_nobody_is_at_a_terminal_it_is_declined_and_said() {
     ];
     let ended = home.run(args).expect_code(0);
     assert!(ended.stdout.contains("answer decline"), "{}", ended.stdout);
-    let said = "the server `test` asked for an answer to a form; it was declined, because there is no terminal";
+    let said = "the server `test` asked the user to fill in a form; airlock declined, because there is no terminal";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
 
 #[test]
-fn what_was_typed_before_the_answers_were_shown_sends_nothing() {
+fn input_typed_before_review_sends_nothing() {
     let pasted = "Ada\n\n\n\n\ns\n";
     let (home, shown, _) = run(DEFAULTS, &[("1/5 name", pasted), ("[s]end", "d\n")]);
     assert!(shown.contains("answer decline"), "{shown}");
@@ -135,34 +135,34 @@ fn what_was_typed_before_the_answers_were_shown_sends_nothing() {
 const ADDRESS: &str = "return await test.elicitation_address({})";
 
 #[test]
-fn an_address_is_shown_whole_and_opened_by_the_person_alone() {
+fn url_is_shown_in_full_and_not_opened() {
     for (typed, expected) in [
         (&[("[o]pened", "o\n")] as &[(&str, &str)], "answer accept"),
         (&[("[o]pened", "opened\n")], "answer accept"),
         (&[("[o]pened", "d\n")], "answer decline"),
         (&[("[o]pened", "c\n")], "answer cancel"),
         (&[("[o]pened", "/decline\n")], "answer decline"),
-        // The end of what is typed.
+        // End of input.
         (&[("[o]pened", "\u{4}")], "answer cancel"),
         (
             &[
                 ("[o]pened", "\n"),
-                ("not one of the answers", ""),
+                ("unknown answer", ""),
                 ("[o]pened", "yes\n"),
-                ("not one of the answers", ""),
+                ("unknown answer", ""),
                 ("[o]pened", "o\n"),
             ],
             "answer accept",
         ),
     ] {
         let (home, shown, exit) = run(ADDRESS, typed);
-        let asks = "asks the server `test`, in the middle of a call:";
+        let asks = "asks the server `test`, during a call:";
         assert!(
             shown.contains(asks) && shown.contains("> Sign in"),
             "{shown}"
         );
         assert!(shown.contains("address https://example.com/a"), "{shown}");
-        assert!(shown.contains("open it yourself, if you trust"), "{shown}");
+        assert!(shown.contains("open this address if you trust"), "{shown}");
         assert!(shown.contains(expected) && exit == Some(0), "{shown}");
         let said = expected.replace("answer ", "");
         assert!(noted(&home).contains(&said), "{}", noted(&home));
@@ -171,7 +171,7 @@ fn an_address_is_shown_whole_and_opened_by_the_person_alone() {
 }
 
 #[test]
-fn an_address_that_hides_something_is_spelled_out() {
+fn url_with_hidden_characters_is_spelled_out() {
     let code = "return await test.elicitation_address({hidden: true})";
     let (_, shown, _) = run(code, &[("[o]pened", "d\n")]);
     assert!(shown.contains("> Sign in\\u{202e}"), "{shown}");

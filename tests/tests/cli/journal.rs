@@ -1,5 +1,5 @@
-//! The record of a run: written before anything leaves, readable afterwards,
-//! true after a crash; and no call without it.
+//! Tests the journal of a run: written before a call is sent, readable after the run, correct after
+//! a crash. If the journal cannot be written, no call is made.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use tests::patience::{PATIENCE, wait_until};
 
 use crate::demo;
 
-/// A server that writes down what reaches it, and the flags that add it.
+/// Returns a configuration file with a server that logs its messages, and the path of the log.
 fn logging_server(home: &Home) -> (std::path::PathBuf, std::path::PathBuf) {
     let log = home.path().join("rogue.log");
     let config = json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"ROGUE_LOG": log}}}});
@@ -36,7 +36,7 @@ fn kinds(entries: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_run_leaves_one_journal_that_verifies() {
+fn run_leaves_one_verifiable_journal() {
     let home = Home::new();
     let report = demo(&home, "await demo.logs_services({}); return 1", &[])
         .expect_code(0)
@@ -63,7 +63,7 @@ fn a_run_leaves_one_journal_that_verifies() {
 }
 
 #[test]
-fn the_journal_is_for_its_owner_only() {
+fn journal_is_private_to_owner() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     demo(&home, "return 1", &[]).expect_code(0);
@@ -75,7 +75,7 @@ fn the_journal_is_for_its_owner_only() {
 }
 
 #[test]
-fn runs_are_listed_and_shown_with_the_same_words() {
+fn runs_list_and_show_agree() {
     let home = Home::new();
     let done = demo(&home, "await demo.logs_services({}); return 1", &[])
         .expect_code(0)
@@ -123,7 +123,7 @@ fn runs_are_listed_and_shown_with_the_same_words() {
 }
 
 #[test]
-fn what_the_host_was_told_of_a_script_is_in_its_journal() {
+fn script_findings_are_in_journal() {
     let home = Home::new();
     let script = "demo.logs_services({});\nreturn 1;";
     let report = demo(&home, script, &[]).expect_code(0).json();
@@ -140,7 +140,7 @@ fn what_the_host_was_told_of_a_script_is_in_its_journal() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_a_problem() {
+fn missing_run_is_a_problem() {
     let home = Home::new();
     for args in [
         ["runs", "show", "no-such-run"],
@@ -162,7 +162,7 @@ fn a_run_that_is_not_there_is_a_problem() {
 }
 
 #[test]
-fn a_changed_dropped_or_swapped_line_is_found_and_named() {
+fn changed_dropped_or_swapped_line_is_detected() {
     let home = Home::new();
     let report = demo(&home, "await demo.logs_services({}); return 1", &[])
         .expect_code(0)
@@ -176,7 +176,7 @@ fn a_changed_dropped_or_swapped_line_is_found_and_named() {
         let ended = home.run(["runs", "verify", &run]);
         assert!(ended.code != Some(0) && ended.code != Some(1), "{ended}");
         let told = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(told.contains(line), "`{line}` is not named\n{ended}");
+        assert!(told.contains(line), "no `{line}` in the output\n{ended}");
         fs::write(&journal, &whole).unwrap();
     };
     let own = |lines: &[&str]| {
@@ -188,7 +188,7 @@ fn a_changed_dropped_or_swapped_line_is_found_and_named() {
     let mut changed = own(&lines);
     changed[1] = changed[1].replace("\"decision\":\"allow\"", "\"decision\":\"deny\"");
     assert_ne!(changed[1], lines[1]);
-    // A line is held by the digest in the line after it.
+    // Each line is protected by its digest in the next line.
     broken(changed, "line 3");
     let mut dropped = own(&lines);
     dropped.remove(1);
@@ -200,7 +200,7 @@ fn a_changed_dropped_or_swapped_line_is_found_and_named() {
 }
 
 #[test]
-fn all_runs_are_verified_at_once_and_a_broken_one_is_named() {
+fn verify_all_names_the_broken_run() {
     let home = Home::new();
     let verify = ["runs", "verify"];
     assert_eq!(home.run(verify).expect_code(0).stdout, "");
@@ -225,7 +225,7 @@ fn all_runs_are_verified_at_once_and_a_broken_one_is_named() {
 }
 
 #[test]
-fn a_broker_that_is_killed_in_the_middle_of_a_call_leaves_a_journal_that_names_it() {
+fn killed_broker_leaves_journal_naming_open_call() {
     let home = Home::new();
     let code = "await demo.logs_services({}); await demo.slow_echo({ms: 30000, value: 'in doubt'}); return 1";
     let started = start(
@@ -241,7 +241,7 @@ fn a_broker_that_is_killed_in_the_middle_of_a_call_leaves_a_journal_that_names_i
     });
     started.signal(Signal::KILL);
     assert_eq!(started.wait().code, None);
-    // A torn last line is what a dying machine leaves behind.
+    // After a crash of the machine, the last line may be incomplete.
     let mut bytes = fs::read(&journal).unwrap();
     let run = journal.file_stem().unwrap().to_str().unwrap().to_owned();
     for torn in [false, true] {
@@ -274,7 +274,7 @@ fn a_broker_that_is_killed_in_the_middle_of_a_call_leaves_a_journal_that_names_i
 }
 
 #[test]
-fn without_a_journal_nothing_runs() {
+fn unwritable_journal_refuses_to_run() {
     let home = Home::new();
     let (config, log) = logging_server(&home);
     let file = home.write("in-the-way", "a file where the state folder belongs");
@@ -300,7 +300,7 @@ fn without_a_journal_nothing_runs() {
 }
 
 #[test]
-fn where_files_may_not_grow_the_sandbox_says_so_before_anything_happens() {
+fn run_with_file_size_limit_reports_it_first() {
     let home = Home::new();
     let mut command = Command::new(detached());
     command
@@ -315,10 +315,10 @@ fn where_files_may_not_grow_the_sandbox_says_so_before_anything_happens() {
     assert!(home.journals().is_empty(), "{ended}");
 }
 
-/// Who serves loads the engine after the tools are there, and still says so without being asked
-/// to run anything.
+/// `serve` loads the engine after the tools are available. It reports the size limit even without a
+/// request to run a script.
 #[test]
-fn where_files_may_not_grow_nothing_is_served_for_long() {
+fn serve_with_file_size_limit_refuses_runs() {
     let home = Home::new();
     let mut command = Command::new(detached());
     command
@@ -328,7 +328,7 @@ fn where_files_may_not_grow_nothing_is_served_for_long() {
     home.dress(&mut command);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    // A host that says nothing, and is there.
+    // A host that is connected and sends nothing.
     let _stdin = child.stdin.take();
     wait_until(|| child.try_wait().unwrap().is_some());
     let ended = child.wait_with_output().unwrap();
@@ -338,13 +338,13 @@ fn where_files_may_not_grow_nothing_is_served_for_long() {
 }
 
 #[test]
-fn when_the_journal_can_be_written_no_more_the_next_call_does_not_leave() {
+fn failed_journal_write_stops_next_call() {
     let home = Home::new();
     let (config, log) = logging_server(&home);
     let code = "const pad = 'p'.repeat(3000000); \
         for (let i = 0; i < 100; i++) await rogue.fine({ i, pad })";
-    // Files may grow to 32 or 64 MiB at most, as on a disk that is full; the guest's own
-    // memory counts as a file here, and has to fit.
+    // Limits files to 32 or 64 MiB, which has the effect of a full disk. The guest's initial memory
+    // counts as a file and must fit.
     let mut command = Command::new(detached());
     command
         .args(["sh", "-c", r#"ulimit -f 65536; exec "$@""#, "sh"])
@@ -374,12 +374,12 @@ fn when_the_journal_can_be_written_no_more_the_next_call_does_not_leave() {
         .count();
     assert!(
         heard > 3 && heard <= recorded,
-        "{heard} calls heard, {recorded} recorded"
+        "{heard} calls reached the server, {recorded} recorded"
     );
 }
 
 #[test]
-fn every_way_of_syncing_leaves_the_same_journal() {
+fn fsync_modes_write_same_journal() {
     let home = Home::new();
     for mode in ["always", "writes", "never"] {
         demo(
@@ -396,7 +396,7 @@ fn every_way_of_syncing_leaves_the_same_journal() {
 }
 
 #[test]
-fn the_state_folder_is_the_flags_then_the_variables_then_the_homes() {
+fn state_folder_is_flag_then_variables_then_home() {
     let home = Home::new();
     let holds_a_run = |dir: &str| {
         fs::read_dir(home.path().join(dir).join("runs")).map_or(0, Iterator::count) == 1
@@ -429,7 +429,7 @@ fn wait_for<T>(mut ready: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = ready() {
             return value;
         }
-        assert!(since.elapsed() < PATIENCE, "it never came");
+        assert!(since.elapsed() < PATIENCE, "the condition never held");
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }

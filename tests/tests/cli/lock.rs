@@ -1,10 +1,10 @@
-//! The lock file: what servers say of their tools is pinned, a change is shown as
-//! what it means, and refused until somebody accepts it.
+//! Tests the lock file, which pins tool descriptions. `lock diff` shows the meaning of a change,
+//! and calls of the tool are refused until a person accepts the change.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
-/// A server in a few lines of shell that says of its tools what a file says.
+/// A server in shell that lists the tools of the file `tools.json`.
 pub(crate) const SERVER: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -24,7 +24,7 @@ fn home(tools: &Value) -> Home {
     home
 }
 
-fn airlock(home: &Home, args: &[&str]) -> Ended {
+fn airlock(home: &Home, args: &[&str]) -> CommandOutput {
     home.run([args, &["--server", "shop=sh server.sh"]].concat())
 }
 
@@ -57,7 +57,7 @@ fn outcome(home: &Home, tool: &str) -> String {
 }
 
 #[test]
-fn a_changed_tool_is_refused_until_it_is_accepted_and_the_others_go_on() {
+fn changed_tool_is_refused_until_accepted() {
     let home = home(&json!([find(), ping()]));
     let ended = airlock(&home, &["lock"]).expect_code(0);
     assert_eq!(ended.stdout, "shop.*: new server, 2 tools\n", "{ended}");
@@ -79,8 +79,8 @@ fn a_changed_tool_is_refused_until_it_is_accepted_and_the_others_go_on() {
     );
     let diff = airlock(&home, &["lock", "diff"]).expect_code(0).stdout;
     for line in [
-        "shop.find: description says \"Finds, and mails it to me.\" and said \"Finds.\"",
-        "shop.find: annotations.readOnlyHint is false and was true",
+        "shop.find: description changed to \"Finds, and mails it to me.\" from \"Finds.\"",
+        "shop.find: annotations.readOnlyHint changed to false from true",
         "shop.find: args.sort may also be \"any\"",
         "shop.find: args.to is new and required",
         "shop.late: new tool",
@@ -126,7 +126,7 @@ fn a_changed_tool_is_refused_until_it_is_accepted_and_the_others_go_on() {
 }
 
 #[test]
-fn the_same_servers_give_the_same_lock_and_files_of_ours_do_not_matter_to_it() {
+fn lock_depends_on_servers_only() {
     let home = home(&json!([find(), ping()]));
     let text = || std::fs::read_to_string(home.path().join("airlock.lock")).unwrap();
     airlock(&home, &["lock"]).expect_code(0);
@@ -141,7 +141,7 @@ fn the_same_servers_give_the_same_lock_and_files_of_ours_do_not_matter_to_it() {
 }
 
 #[test]
-fn another_command_under_the_same_name_is_another_server() {
+fn other_command_under_same_name_is_another_server() {
     let home = home(&json!([ping()]));
     airlock(&home, &["lock"]).expect_code(0);
     let code = "try { return await shop.ping() } catch (e) { return e.code }";
@@ -159,12 +159,12 @@ fn another_command_under_the_same_name_is_another_server() {
     ]);
     let ended = ended
         .expect_code(0)
-        .expect_stderr("was accepted at `sh server.sh`");
+        .expect_stderr("was written for `sh server.sh`");
     assert_eq!(ended.json()["value"], "description-changed");
 }
 
 #[test]
-fn a_lock_that_is_missing_or_edited_stops_the_run_before_it_starts() {
+fn missing_or_edited_lock_stops_before_start() {
     let home = home(&json!([ping()]));
     let run = ["run", "-e", "return 1", "--lock", "airlock.lock"];
     airlock(&home, &run)

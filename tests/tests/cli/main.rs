@@ -1,4 +1,4 @@
-//! The command from outside: what a person or a program gives it and gets back.
+//! Tests the command line: arguments and input, output and exit codes.
 
 mod check;
 mod descriptions;
@@ -24,10 +24,10 @@ mod tsc;
 mod types;
 mod wire;
 
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
-/// Runs code on the demo server with everything allowed, and answers the report.
-fn demo(home: &Home, code: &str, more: &[&str]) -> Ended {
+/// Runs code on the demo server with everything allowed, and returns the report.
+fn demo(home: &Home, code: &str, more: &[&str]) -> CommandOutput {
     let mut args = vec!["run", "--json", "--demo", "--allow", "demo.*"];
     args.extend(more);
     args.extend(["-e", code]);

@@ -1,10 +1,10 @@
-//! Policies from outside: checked, held against their cases, and deciding calls.
+//! Tests policies on the command line: the check, the test cases, and the decisions in a run.
 
 use std::path::Path;
 
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
-/// The rules that are shipped.
+/// Returns the shipped rules.
 fn shipped() -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     workspace.join("policies").display().to_string()
@@ -13,7 +13,7 @@ fn shipped() -> String {
 const NOTES: &str = "@id(\"x\")\n@owner(\"o\")\n@reason(\"because\")\n";
 
 #[test]
-fn the_shipped_rules_fit_and_each_decides_a_case() {
+fn shipped_rules_load_and_each_decides_a_case() {
     let home = Home::new();
     let checked = home
         .run(["policy", "check", &shipped(), "--demo"])
@@ -41,7 +41,7 @@ fn check_found(rule: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_misspelt_tool_argument_label_or_annotation_is_found_with_its_place() {
+fn policy_misspellings_are_reported_with_place() {
     check_found(
         "permit(principal, action == Action::\"demo.tickets_lst\", resource);",
         &[
@@ -67,9 +67,10 @@ fn a_misspelt_tool_argument_label_or_annotation_is_found_with_its_place() {
     );
 }
 
-/// It ends a comment, and no line that anybody sees.
+/// For Cedar, a lone carriage return ends a comment, but an editor does not show it as a line
+/// break.
 #[test]
-fn a_carriage_return_by_itself_is_refused() {
+fn lone_carriage_return_is_refused() {
     let home = Home::new();
     let rule =
         format!("{NOTES}forbid(principal, action in Action::\"destructive\", resource);\r\n");
@@ -81,18 +82,18 @@ fn a_carriage_return_by_itself_is_refused() {
         .run(["policy", "check", "rules", "--demo"])
         .expect_code(30);
     let expected =
-        "rules/a.cedar:5 cannot be used\n  why: it contains the invisible character U+000D";
+        "invalid character in rules/a.cedar:5\n  why: the line has the invisible character U+000D";
     assert!(ended.stderr.contains(expected), "{ended}");
 }
 
-fn decided(home: &Home, code: &str, more: &[&str]) -> Ended {
+fn decided(home: &Home, code: &str, more: &[&str]) -> CommandOutput {
     let mut args = vec!["run", "--demo", "--no-ask", "--policy", "rules", "-e", code];
     args.extend(more);
     home.run(args)
 }
 
 #[test]
-fn rules_decide_calls_and_patterns_only_tighten() {
+fn rules_decide_and_patterns_only_tighten() {
     let home = Home::new();
     let rule = "permit(principal, action == Action::\"demo.tickets_create\", resource)\n\
                 when { context.args.title == \"mine\" && context.counts.calls_run < 2 };";
@@ -106,7 +107,7 @@ fn rules_decide_calls_and_patterns_only_tighten() {
     let three = "for (let i = 0; i < 3; i++) await demo.tickets_create({title: 'mine'})";
     let ended = decided(&home, three, &[]).expect_code(22);
     assert!(
-        ended.stderr.contains("no rule of the policies permits it"),
+        ended.stderr.contains("no policy rule permits the call"),
         "{ended}"
     );
     let other = "return await demo.tickets_create({title: 'yours'})";
@@ -123,12 +124,12 @@ fn rules_decide_calls_and_patterns_only_tighten() {
 }
 
 #[test]
-fn an_empty_folder_allows_nothing_and_a_folder_that_permits_cannot_tighten() {
+fn empty_folder_allows_nothing_and_permit_cannot_tighten() {
     let home = Home::new();
     home.write("rules/readme.txt", "nothing here");
     let ended = decided(&home, "await demo.get_time({})", &[]).expect_code(22);
     assert!(
-        ended.stderr.contains("the policy folders hold no rule"),
+        ended.stderr.contains("the policy folders contain no rule"),
         "{ended}"
     );
     home.write(
@@ -137,13 +138,13 @@ fn an_empty_folder_allows_nothing_and_a_folder_that_permits_cannot_tighten() {
     );
     let ended = decided(&home, "return 1", &["--tighten", "loose"]).expect_code(32);
     assert!(
-        ended.stderr.contains("in a folder that may only tighten"),
+        ended.stderr.contains("in a folder that may only forbid"),
         "{ended}"
     );
 }
 
 #[test]
-fn a_case_that_comes_out_otherwise_and_a_rule_without_a_case_fail() {
+fn failing_case_or_untested_rule_fails() {
     let home = Home::new();
     home.write(
         "rules/a.cedar",

@@ -1,8 +1,8 @@
-//! What can ever become of calls: each example is confirmed by `explain`, and
-//! what is not proved is not called proved.
+//! Tests `airlock policy can`, which reports all possible decisions about calls. `explain` confirms
+//! each example, and only proved answers are called proved.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::solver;
 
 const NOTES: &str = "@owner(\"o\") @reason(\"because\")";
@@ -16,7 +16,7 @@ fn tools() -> Value {
     json!({"tools": [tool("send"), tool("draft"), tool("burn")]})
 }
 
-/// Rules of which each tool gets something else.
+/// Returns a home with rules under which each tool gets a different answer.
 fn home() -> Home {
     let home = Home::new();
     home.write("mail.json", tools().to_string());
@@ -34,7 +34,7 @@ fn home() -> Home {
     home
 }
 
-fn can(home: &Home, more: &[&str]) -> Ended {
+fn can(home: &Home, more: &[&str]) -> CommandOutput {
     let mut args = vec!["policy", "can", "--policy", "rules", "--from", "mail.json"];
     args.extend(more);
     home.run(args)
@@ -50,7 +50,7 @@ fn words(answers: &Value) -> Vec<String> {
     answers.as_array().unwrap().iter().map(word).collect()
 }
 
-fn check(found: &Ended, tool: &str, expected: &[&str]) {
+fn check(found: &CommandOutput, tool: &str, expected: &[&str]) {
     let told = found.json();
     let tools = told["tools"].as_array().unwrap();
     let told = tools.iter().find(|it| it["tool"] == tool).unwrap();
@@ -58,7 +58,7 @@ fn check(found: &Ended, tool: &str, expected: &[&str]) {
 }
 
 #[test]
-fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
+fn can_reports_levels_confirmed_by_explain() {
     let Some(_) = solver::path() else { return };
     let home = home();
     let found = can(&home, &["--json"]).expect_code(0);
@@ -76,8 +76,8 @@ fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
             let explained = home.run([&explained[..], &["--from", "mail.json"]].concat());
             let expected = match answer["level"].as_str().unwrap() {
                 "allow" => "decision: allowed",
-                "ask" => "decision: asked about; a grant of the run is enough",
-                _ => "decision: asked about; only approval of this very call is enough",
+                "ask" => "decision: a person is asked; a grant for the run is enough",
+                _ => "decision: a person is asked; only an approval of this call is enough",
             };
             assert!(explained.stdout.contains(expected), "{call}: {explained}");
             for reason in answer["reasons"].as_array().unwrap() {
@@ -91,7 +91,7 @@ fn each_tool_is_told_level_by_level_and_explain_confirms_each_example() {
 }
 
 #[test]
-fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
+fn can_auto_prints_text_and_sarif() {
     let Some(path) = solver::path() else { return };
     let home = home();
     let text = can(&home, &["--auto", "mail.send"]).expect_code(0).stdout;
@@ -103,18 +103,18 @@ fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
         text.contains("why: rule `small` (rules/a.cedar:1) permits"),
         "{text}"
     );
-    // Nobody was asked, so nothing rests on anybody.
+    // The solver was not used, so no answer depends on it.
     assert!(text.contains("\nno question needed a solver\n"), "{text}");
     assert!(text.contains("assuming: no grant was given"), "{text}");
-    assert!(!text.contains("a proof rests on"), "{text}");
+    assert!(!text.contains("a proof relies on"), "{text}");
     let text = can(&home, &["--auto", "mail.draft"]).expect_code(0).stdout;
     assert!(
         text.contains(&format!("proved by {}", path.display())),
         "{text}"
     );
-    assert!(text.contains("assuming: a proof rests on cvc5"), "{text}");
+    assert!(text.contains("assuming: a proof relies on cvc5"), "{text}");
     let text = can(&home, &["--auto", "mail.*"]).expect_code(0).stdout;
-    let counted = "3 tools: 1 can be called without asking, 2 never can";
+    let counted = "3 tools: 1 can be called without asking, 2 cannot";
     assert!(text.contains(counted), "{text}");
     let text = can(&home, &["mail.sned"]).expect_code(2).stderr;
     assert!(text.contains("did you mean `mail.send`?"), "{text}");
@@ -135,7 +135,7 @@ fn without_asking_alone_is_told_for_a_person_and_as_sarif() {
 }
 
 #[test]
-fn without_a_solver_it_enumerates_and_says_so() {
+fn can_enumerates_without_solver_and_says_so() {
     let home = home();
     let run = |solver: Option<&str>, more: &[&str]| {
         let mut args = vec!["policy", "can", "--policy", "rules", "--from", "mail.json"];
@@ -157,31 +157,28 @@ fn without_a_solver_it_enumerates_and_says_so() {
     let expected = "without asking: none found (enumerated: there is no solver)";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains("install it, or set CVC5"), "{text}");
-    // What is named as the solver and is none proves nothing either.
+    // With a program that is not a solver, no answer is proved.
     let text = run(Some("/bin/cat"), &["--auto", "mail.draft"]).stdout;
     assert!(
         text.contains("none found (enumerated: the solver cannot be used)"),
         "{text}"
     );
-    assert!(
-        text.contains("`/bin/cat` is no cvc5 that can be used"),
-        "{text}"
-    );
-    assert!(!text.contains("a proof rests on"), "{text}");
+    assert!(text.contains("`/bin/cat` is not a usable cvc5"), "{text}");
+    assert!(!text.contains("a proof relies on"), "{text}");
     assert!(!text.contains("never (proved)"), "{text}");
     let found = run(Some("/no/such/cvc5"), &["--json"]);
     assert_eq!(found.json()["solver"], Value::Null, "{found}");
     let trouble = found.json()["trouble"].as_str().unwrap().to_owned();
     assert!(trouble.contains("cannot be started"), "{found}");
-    // What a solver is not needed for is said without one.
+    // Answers that need no solver are given without one.
     let text = run(Some("/bin/cat"), &["--auto", "mail.burn"]).stdout;
     assert!(text.contains("no question needed a solver"), "{text}");
 }
 
-/// Where no policy has to permit a call, nothing that nobody names is said to be impossible for
-/// good: a person who is there is asked.
+/// Without a policy folder, a call that no pattern names is not reported as impossible, because a
+/// person can be asked.
 #[test]
-fn patterns_alone_say_that_nobody_can_be_asked_beside_them() {
+fn can_with_patterns_alone_reports_no_approval() {
     let home = home();
     home.write("airlock.toml", "[rules]\nallow = [\"mail.send\"]\n");
     let args = [
@@ -197,14 +194,14 @@ fn patterns_alone_say_that_nobody_can_be_asked_beside_them() {
         text.contains("mail.burn\n  without asking: never"),
         "{text}"
     );
-    let assumed = "assuming: no one can be asked beyond the rules";
+    let assumed = "assuming: a call that no rule matches is denied";
     assert!(text.contains(assumed), "{text}");
     assert!(!can(&home, &[]).stdout.contains(assumed));
 }
 
-/// What the text of the rules settles needs no proof, and is called none, for anybody.
+/// An answer that follows from the rules' text needs no solver. The output does not call it proved.
 #[test]
-fn without_a_solver_nothing_is_called_proved() {
+fn can_claims_no_proof_without_solver() {
     let home = home();
     let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
     let shipped = shipped.display().to_string();
@@ -236,7 +233,7 @@ fn without_a_solver_nothing_is_called_proved() {
             };
             for format in ["text", "sarif"] {
                 let found = run(format);
-                let claims = ["(proved", "proved by", "is proved to", "proof rests"];
+                let claims = ["(proved", "proved by", "is proved to", "proof relies"];
                 let claimed = claims.iter().find(|it| found.stdout.contains(**it));
                 assert_eq!(claimed, None, "{named} {command:?} {format}: {found}");
             }
@@ -259,7 +256,7 @@ fn without_a_solver_nothing_is_called_proved() {
 }
 
 #[test]
-fn a_labelled_tool_names_real_places_and_broken_rules_are_shown() {
+fn can_names_real_destinations_and_shows_broken_rules() {
     let Some(_) = solver::path() else { return };
     let home = home();
     let config = "known_destinations = [\"@corp.example\"]\n\
@@ -290,5 +287,5 @@ fn a_labelled_tool_names_real_places_and_broken_rules_are_shown() {
     );
     home.write("rules/a.cedar", "permit(principal, action, resource);");
     let found = can(&home, &[]).expect_code(32);
-    assert!(found.stdout.contains("a rule without @id"), "{found}");
+    assert!(found.stdout.contains("the rule has no @id"), "{found}");
 }

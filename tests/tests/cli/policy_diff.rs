@@ -1,8 +1,9 @@
-//! What a change of rules lets through and takes away: pairs of folders, each
-//! told right, each example decided by both as it is said.
+//! Tests `airlock policy diff`, which reports the calls that a change of rules permits or denies.
+//! For each pair of folders the report is correct, and both folders decide each example as
+//! reported.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::solver;
 
 fn tools() -> Value {
@@ -17,7 +18,8 @@ fn tools() -> Value {
     json!({"tools": [tool("send"), tool("read")]})
 }
 
-/// Rules in short: `send|read|all`, then permit or forbid, then a condition; `;` between them.
+/// Expands short rules, separated by `;`. A short rule is `send`, `read` or `all`, then `permit` or
+/// `forbid`, then a condition.
 fn folder(short: &str) -> String {
     let rules = short.split(';').map(str::trim).filter(|it| !it.is_empty());
     let rule = |(at, rule): (usize, &str)| {
@@ -49,7 +51,7 @@ fn home(old: &str, new: &str) -> Home {
     home
 }
 
-fn diff(home: &Home, more: &[&str]) -> Ended {
+fn diff(home: &Home, more: &[&str]) -> CommandOutput {
     home.run(
         [
             &["policy", "diff", "old", "new", "--from", "mail.json"],
@@ -59,7 +61,7 @@ fn diff(home: &Home, more: &[&str]) -> Ended {
     )
 }
 
-/// What `explain` says of a call under one folder.
+/// Returns the level that `explain` reports for a call under one folder.
 fn level(home: &Home, folder: &str, call: &Value) -> &'static str {
     let call = call.to_string();
     let args = [
@@ -74,8 +76,8 @@ fn level(home: &Home, folder: &str, call: &Value) -> &'static str {
     let explained = home.run(args).expect_code(0).stdout;
     let of = [
         ("decision: allowed", "allow"),
-        ("decision: asked about; a grant", "ask"),
-        ("decision: asked about; only", "ask-call"),
+        ("decision: a person is asked; a grant", "ask"),
+        ("decision: a person is asked; only", "ask-call"),
         ("decision: denied (denied)", "deny"),
     ];
     let found = of.iter().find(|(words, _)| explained.contains(words));
@@ -84,7 +86,8 @@ fn level(home: &Home, folder: &str, call: &Value) -> &'static str {
 
 const LEVELS: [&str; 4] = ["allow", "ask", "ask-call", "deny"];
 
-/// `expected`: of all tools, then of `mail.send`.
+/// Compares two folders. `expected` contains the result for all tools, then the one for
+/// `mail.send`.
 fn check(old: &str, new: &str, expected: [&str; 2]) {
     if solver::path().is_none() {
         return;
@@ -122,13 +125,13 @@ fn check(old: &str, new: &str, expected: [&str; 2]) {
     }
 }
 
-/// Nine tenths of what a reviewer meets: bounds, words, sets, labels, levels, scopes.
+/// The pairs differ in bounds, text patterns, sets, labels, approval levels and scopes.
 #[test]
-fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
+fn diff_is_correct_on_twenty_pairs() {
     const LESS: &str = "send permit when { context.args.count < 10 }";
     let pairs = [
         (LESS, LESS, ["equal", "equal"]),
-        // Another text that says the same.
+        // A different text with the same meaning.
         (
             LESS,
             "send permit when { context.args.count <= 9 }",
@@ -210,13 +213,13 @@ fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
             "send permit ; send forbid when { context.args has serial && context.args.serial == 1 }",
             ["widened", "widened"],
         ),
-        // What one rule takes another one gives elsewhere.
+        // One rule permits fewer calls, another one permits more.
         (
             "send permit when { context.args.to == \"a\" } ; read permit",
             "send permit when { context.args.to == \"b\" } ; read permit when { context.args.count == 3 }",
             ["both", "both"],
         ),
-        // An unlabelled tool writes, so this takes nothing and gives nothing.
+        // An unlabelled tool counts as writing, so the new rule permits no call.
         (
             "send permit",
             "send permit ; read permit when { !context.writes.state }",
@@ -227,7 +230,7 @@ fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
             "send permit when { context.args.serial > 32 && context.args.serial < 34 }",
             ["equal", "equal"],
         ),
-        // What does not fit is an error, and an error denies.
+        // A product that overflows is an error, and an error denies.
         (
             "send permit when { context.args has huge && context.args.huge * 2 > 20 }",
             "send permit when { context.args has huge && context.args.huge > 10 }",
@@ -238,7 +241,7 @@ fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
             "send permit when { context.args has huge && context.args.huge > 10 && context.args.huge <= 4611686018427387903 }",
             ["equal", "equal"],
         ),
-        // No call has a number to which one more cannot be added.
+        // The sum overflows for no call.
         (
             "send permit when { context.args has huge && context.args.huge + 1 > 10 }",
             "send permit when { context.args has huge && context.args.huge > 9 }",
@@ -262,7 +265,7 @@ fn of_twenty_pairs_each_is_told_right_and_each_example_holds_under_both() {
 }
 
 #[test]
-fn a_change_is_told_for_a_person_and_as_sarif_and_stops_a_gate() {
+fn diff_prints_text_and_sarif_and_fails_gate() {
     if solver::path().is_none() {
         return;
     }
@@ -273,7 +276,7 @@ fn a_change_is_told_for_a_person_and_as_sarif_and_stops_a_gate() {
         "{text}"
     );
     assert!(
-        text.contains("    old: no rule of the policies permits it\n"),
+        text.contains("    old: no policy rule permits the call\n"),
         "{text}"
     );
     assert!(
@@ -296,7 +299,7 @@ fn a_change_is_told_for_a_person_and_as_sarif_and_stops_a_gate() {
 }
 
 #[test]
-fn without_a_proof_equal_is_not_said_to_be_proved() {
+fn diff_claims_no_proof_without_solver() {
     let same = home("send permit", "send permit");
     let other = home(
         "send permit when { context.args.count < 10 }",
@@ -308,7 +311,7 @@ fn without_a_proof_equal_is_not_said_to_be_proved() {
         command.env("PATH", home.path());
         tests::command::start(&mut command, "").wait()
     };
-    // By their texts alone.
+    // The result follows from the rules' text alone.
     let text = run(&same, &["--require-proof"]).expect_code(0).stdout;
     assert!(text.contains("2 equal (by the rules' text)\n"), "{text}");
     assert!(!text.contains("(proved)"), "{text}");
@@ -318,7 +321,7 @@ fn without_a_proof_equal_is_not_said_to_be_proved() {
         (&json!(false), &json!("settled"))
     );
     let text = run(&other, &[]).expect_code(0).stdout;
-    assert!(text.contains("; of 1 not all is proved"), "{text}");
+    assert!(text.contains("; 1 not fully proved"), "{text}");
     assert!(
         text.contains("widened: none found (enumerated: there is no solver)"),
         "{text}"
@@ -326,9 +329,9 @@ fn without_a_proof_equal_is_not_said_to_be_proved() {
     run(&other, &["--require-proof"]).expect_code(32);
 }
 
-/// A product of two values may be too large, and when it is cannot be written down.
+/// The product of two values may overflow, and the condition for that cannot be expressed.
 #[test]
-fn a_product_of_two_values_is_no_proof_that_nothing_is_widened() {
+fn diff_cannot_prove_product_of_variables() {
     if solver::path().is_none() {
         return;
     }
@@ -350,7 +353,7 @@ fn a_product_of_two_values_is_no_proof_that_nothing_is_widened() {
 }
 
 #[test]
-fn a_solver_that_cannot_be_used_is_named_once_and_nothing_rests_on_it() {
+fn unusable_solver_is_named_once_and_ignored() {
     let home = home(
         "all permit when { context.args.count < 10 }",
         "all permit when { context.args.count <= 9 }",
@@ -359,7 +362,7 @@ fn a_solver_that_cannot_be_used_is_named_once_and_nothing_rests_on_it() {
     for (named, said) in [
         ("/no/such/cvc5", "cannot be started: No such file"),
         ("/", "cannot be started: Permission denied"),
-        ("/bin/false", "it ended without an answer"),
+        ("/bin/false", "ended without an answer"),
         ("text", "cannot be started"),
     ] {
         let args = ["policy", "diff", "old", "new", "--from", "mail.json"];
@@ -370,9 +373,9 @@ fn a_solver_that_cannot_be_used_is_named_once_and_nothing_rests_on_it() {
             .expect_code(0);
         let text = &found.stdout;
         assert_eq!(text.matches(said).count(), 1, "{found}");
-        let line = format!("`{named}` is no cvc5 that can be used");
+        let line = format!("`{named}` is not a usable cvc5");
         assert_eq!(text.matches(&line).count(), 1, "{found}");
-        assert!(!text.contains("proof rests"), "{found}");
+        assert!(!text.contains("proof relies"), "{found}");
         assert!(!text.contains("(proved)"), "{found}");
         let word = "widened: none found (enumerated: the solver cannot be used)";
         assert_eq!(text.matches(word).count(), 2, "{found}");

@@ -1,11 +1,12 @@
-//! Rules that do nothing, found by proof: each finding can be acted upon, what a
-//! call shows to decide is no finding, and without a solver nothing is claimed.
+//! Tests findings about rules without effect, which need a proof. Each finding is useful, a rule
+//! that decides some call is not reported, and without a solver there is no finding.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::solver;
 
-/// Id, effect, tool, condition; a condition that speaks of approval asks for its id.
+/// Id, effect, tool and condition of each rule. A rule whose condition mentions approval gets a
+/// `@prompt` with its id.
 const RULES: [(&str, &str, &str, &str); 13] = [
     ("small", "permit", "send", "context.counts.calls_run < 10"),
     (
@@ -87,7 +88,7 @@ fn text(rules: &[(&str, &str, &str, &str)]) -> String {
     rules.iter().map(rule).collect()
 }
 
-fn check(home: &Home, more: &[&str]) -> Ended {
+fn check(home: &Home, more: &[&str]) -> CommandOutput {
     let args = ["policy", "check", "rules", "--from", "mail.json"];
     let long: &[&str] = match more {
         ["--prove", "--prove-seconds", ..] => &[],
@@ -97,8 +98,8 @@ fn check(home: &Home, more: &[&str]) -> Ended {
     home.run([&args, more, long].concat())
 }
 
-/// The rules of the findings with their codes.
-fn found(ended: &Ended) -> Vec<(String, String)> {
+/// Returns the rules of the findings with their codes.
+fn found(ended: &CommandOutput) -> Vec<(String, String)> {
     let told = ended.json();
     let word = |value: &Value| value.as_str().unwrap().to_owned();
     let findings = told["findings"].as_array().unwrap().iter();
@@ -108,12 +109,12 @@ fn found(ended: &Ended) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
+fn prove_finds_redundant_rule_and_its_equivalent() {
     if solver::path().is_none() {
         return;
     }
     let home = home();
-    // The text alone says it of one of them.
+    // One finding follows from the rules' text alone.
     assert_eq!(
         found(&check(&home, &["--json"]).expect_code(32)),
         [("late".into(), "rule-shadowed".into())]
@@ -139,16 +140,16 @@ fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
     assert_eq!(waiting, ["guard", "hosts"], "{proved}");
     let text = check(&home, &["--prove"]).expect_code(32).stdout;
     for said in [
-        "warning: rules/a.cedar:7:1: the rule `both` changes nothing\n",
-        "other rules together permit too, or forbid; only the reported reason would change",
-        "whatever it permits, the rule `small` (rules/a.cedar:1) permits too",
+        "warning: rules/a.cedar:7:1: the rule `both` has no effect\n",
+        "other rules together permit or forbid all calls that this rule permits; \
+         only the reported reason would change",
+        "the rule `small` (rules/a.cedar:1) permits all calls that this rule permits",
         "no call meets the condition of the rule `never`\n",
         "the rule `gone` permits nothing\n",
-        "(proved by cvc5, for the tool that it is about)",
-        "note: the rule `guard` forbids only what no rule permits (by the rules' text)",
-        "note: the rule `hosts` is met by no call, as the configuration has these tools (by the rules' \
-         text)",
-        "assuming: a proof rests on cvc5",
+        "(proved by cvc5, for the tool that the rule applies to)",
+        "note: the rule `guard` forbids only calls that no rule permits (by the rules' text)",
+        "note: the rule `hosts` matches no call of these tools as configured (by the rules' text)",
+        "assuming: a proof relies on cvc5",
         "assuming: patterns",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
@@ -156,7 +157,7 @@ fn a_rule_without_which_nothing_changes_is_found_with_what_does_the_same() {
 }
 
 #[test]
-fn without_the_rules_that_are_found_nothing_is_found_and_nothing_is_widened() {
+fn removing_idle_rules_changes_nothing() {
     if solver::path().is_none() {
         return;
     }
@@ -188,7 +189,7 @@ fn without_the_rules_that_are_found_nothing_is_found_and_nothing_is_widened() {
 }
 
 #[test]
-fn a_proved_warning_is_excepted_like_any_other() {
+fn proved_warning_can_be_excepted() {
     if solver::path().is_none() {
         return;
     }
@@ -199,11 +200,11 @@ fn a_proved_warning_is_excepted_like_any_other() {
     assert!(text.contains("nothing found, 1 warning excepted"), "{text}");
     check(&home, &["--except", "rule-shadowed:both"])
         .expect_code(2)
-        .expect_stderr("nothing needs `--except rule-shadowed:both`");
+        .expect_stderr("`--except rule-shadowed:both` matches no warning");
 }
 
 #[test]
-fn without_a_solver_only_what_a_call_shows_is_said_and_the_gate_stays_shut() {
+fn prove_without_solver_reports_examples_only_and_fails() {
     let home = home();
     let run = |named: &str, more: &[&str]| {
         let args = ["policy", "check", "rules", "--from", "mail.json", "--prove"];
@@ -215,11 +216,11 @@ fn without_a_solver_only_what_a_call_shows_is_said_and_the_gate_stays_shut() {
     for named in ["/no/such/cvc5", "/bin/false"] {
         let found = run(named, &[]).expect_code(32);
         let text = &found.stdout;
-        let open = "not proved: whether the rule `both` does anything: the solver cannot be used";
+        let open = "not proved: whether the rule `both` has an effect: the solver cannot be used";
         assert!(text.contains(open), "{found}");
-        assert!(!text.contains("`small` does anything"), "{found}");
+        assert!(!text.contains("`small` has an effect"), "{found}");
         assert!(text.contains("3 rules, nothing found"), "{found}");
-        assert!(text.contains("is no cvc5 that can be used"), "{found}");
+        assert!(text.contains("is not a usable cvc5"), "{found}");
         assert!(!text.contains("proved by"), "{found}");
     }
     let told = run("/no/such/cvc5", &["--json"]).expect_code(32).json();
@@ -233,14 +234,14 @@ fn without_a_solver_only_what_a_call_shows_is_said_and_the_gate_stays_shut() {
     );
     let place = &result["locations"][0]["physicalLocation"];
     assert_eq!(place["region"]["startLine"], 7, "{sarif}");
-    // Of each of these a call says that it does something.
+    // For each of these rules, some call shows that the rule has an effect.
     home.write("rules/a.cedar", text(&RULES[..2]));
     let text = run("/no/such/cvc5", &[]).expect_code(0).stdout;
     assert!(text.contains("no question needed a solver"), "{text}");
 }
 
 #[test]
-fn the_time_for_proofs_is_bounded_and_its_flag_belongs_to_them() {
+fn prove_time_is_bounded_and_flag_requires_prove() {
     let home = home();
     check(&home, &["--prove-seconds", "5"]).expect_code(2);
     check(&home, &["--prove", "--prove-seconds", "0"]).expect_code(2);

@@ -1,9 +1,9 @@
-//! Rules held against tools that come out of files, what tool files say in
-//! them, who is asked, and which tools hosts do not see.
+//! Tests rules that are checked against tools from files, rules about tags and groups from tool
+//! files, the choice of the approver, and tools that hosts do not see.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
-use tests::serving::Serving;
+use tests::command::{CommandOutput, Home};
+use tests::serving::ServeProcess;
 
 const NOTES: &str = "@id(\"x\")\n@owner(\"o\")\n@reason(\"because\")\n";
 
@@ -19,12 +19,12 @@ fn mail() -> Value {
     json!({"tools": [tool("send"), tool("draft")]})
 }
 
-fn check(home: &Home, more: &[&str]) -> Ended {
+fn check(home: &Home, more: &[&str]) -> CommandOutput {
     home.run([&["policy", "check", "rules"], more].concat())
 }
 
 #[test]
-fn rules_are_held_against_a_saved_list_with_no_server_there() {
+fn rules_check_against_saved_list() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     for (text, what, next) in [
@@ -68,7 +68,7 @@ fn rules_are_held_against_a_saved_list_with_no_server_there() {
 }
 
 #[test]
-fn what_the_configuration_says_of_a_server_holds_for_a_saved_list_of_it() {
+fn configured_labels_apply_to_saved_list() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     rule(
@@ -82,11 +82,11 @@ fn what_the_configuration_says_of_a_server_holds_for_a_saved_list_of_it() {
     let found = check(&home, &["--from", "mail.json", "--config", "airlock.toml"]).expect_code(32);
     assert!(found.stdout.contains("has body"), "{found}");
     let both = check(&home, &["--from", "mail.json", "--demo"]).expect_code(2);
-    assert!(both.stderr.contains("connect to nothing"), "{both}");
+    assert!(both.stderr.contains("connect to no server"), "{both}");
 }
 
 #[test]
-fn rules_are_held_against_a_lock_file_with_no_server_there() {
+fn rules_check_against_lock_file() {
     let home = Home::new();
     home.run(["lock", "--demo"]).expect_code(0);
     rule(
@@ -110,19 +110,19 @@ fn rules_are_held_against_a_lock_file_with_no_server_there() {
         "{checked}"
     );
     let gone = check(&home, &["--lock", "gone.lock"]).expect_code(33);
-    assert!(gone.stderr.contains("is not there"), "{gone}");
+    assert!(gone.stderr.contains("does not exist"), "{gone}");
 }
 
 const ALL: &str = "permit(principal, action, resource);\n";
 
-fn ticket(home: &Home, more: &[&str]) -> Ended {
+fn ticket(home: &Home, more: &[&str]) -> CommandOutput {
     let code = "return await demo.tickets_create({title: 'mine'})";
     let run = ["run", "--demo", "--policy", "rules", "-e", code];
     home.run([&run, more].concat())
 }
 
 #[test]
-fn what_a_tool_file_says_of_a_tool_forbids_and_never_permits() {
+fn tool_file_groups_forbid_and_never_permit() {
     let home = Home::new();
     let file = json!({"name": "tickets_create", "tags": ["files something"], "groups": ["desk"]});
     home.write("words/demo/tickets_create.json", file.to_string());
@@ -133,19 +133,16 @@ fn what_a_tool_file_says_of_a_tool_forbids_and_never_permits() {
         rule(&home, &format!("{ALL}{notes}{forbid}"));
         let denied = ticket(&home, &words).expect_code(22);
         assert!(denied.stderr.contains("rule `y`"), "{denied}");
-        // Without the folder nothing is tagged, and the rule waits for whatever is.
+        // Without the folder no tool has tags, so the rule has no effect.
         ticket(&home, &[]).expect_code(0);
         rule(&home, &forbid.replace("forbid", "permit"));
         let found = check(&home, &["--demo", "--descriptions", "words"]).expect_code(32);
-        assert!(
-            found.stdout.contains("permits by what a tool file says"),
-            "{found}"
-        );
+        assert!(found.stdout.contains("comes from a tool file"), "{found}");
     }
 }
 
 #[test]
-fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
+fn approver_flag_overrides_configuration() {
     let home = Home::new();
     rule(
         &home,
@@ -156,12 +153,12 @@ fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
     config("never");
     let ended = asked(&[]).expect_code(22);
     assert!(
-        ended.stderr.contains("this would have been enough"),
+        ended.stderr.contains("these grants would have been enough"),
         "{ended}"
     );
     let ended = asked(&["--no-ask"]).expect_code(22);
     assert!(
-        !ended.stderr.contains("this would have been enough"),
+        !ended.stderr.contains("these grants would have been enough"),
         "{ended}"
     );
     home.write(
@@ -176,7 +173,7 @@ fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
     assert!(
         ended
             .stderr
-            .contains("`approver` (airlock.toml:1) cannot be used"),
+            .contains("invalid value for `approver` (airlock.toml:1)"),
         "{ended}"
     );
     assert!(
@@ -185,7 +182,7 @@ fn the_configuration_says_who_is_asked_and_a_flag_says_otherwise() {
     );
 }
 
-/// The tools that a host sees when each is listed.
+/// Returns the tools that a host sees in a full list.
 fn listed(home: Home, more: &[&str]) -> Vec<String> {
     let serve = [
         "--demo",
@@ -194,7 +191,7 @@ fn listed(home: Home, more: &[&str]) -> Vec<String> {
         "--disclosure",
         "progressive",
     ];
-    let serving = Serving::start_in(home, [&serve, more].concat());
+    let serving = ServeProcess::start_in(home, [&serve, more].concat());
     let session = serving.session(&json!({}));
     let answer = session.begin(2, "tools/list", &json!({})).answer(2);
     let tools = answer["tools"].as_array().unwrap();
@@ -206,7 +203,7 @@ fn listed(home: Home, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_tool_that_the_rules_never_allow_is_not_shown_to_hosts() {
+fn never_allowed_tool_is_hidden_from_hosts() {
     let home = || {
         let home = Home::new();
         rule(
@@ -226,9 +223,9 @@ fn a_tool_that_the_rules_never_allow_is_not_shown_to_hosts() {
     assert_eq!(listed(home(), &both), ["demo_tickets_list"]);
 }
 
-/// A reviewer has the folder, and not the machine that the configuration is about.
+/// A reviewer has the policy folder, but not the folders of the configured machine.
 #[test]
-fn a_configured_root_that_is_not_there_stops_no_review() {
+fn missing_root_does_not_stop_review() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     home.write("airlock.toml", "[roots]\ngone = \"/no/such/folder\"\n");
@@ -239,7 +236,7 @@ fn a_configured_root_that_is_not_there_stops_no_review() {
     );
     let config = ["--config", "airlock.toml", "--from", "mail.json"];
     let checked = check(&home, &config).expect_code(0);
-    let said = "the root `gone` (airlock.toml:2) is not there";
+    let said = "the root `gone` (airlock.toml:2) is not an existing folder";
     assert!(checked.stderr.contains(said), "{checked}");
     for command in [
         &["policy", "can", "--auto", "--policy", "rules"][..],
@@ -250,16 +247,16 @@ fn a_configured_root_that_is_not_there_stops_no_review() {
     }
     let run = ["run", "--config", "airlock.toml", "-e", "return 1"];
     let run = home.run(run).expect_code(30);
-    assert!(run.stderr.contains("the root `gone`"), "{run}");
+    assert!(run.stderr.contains("invalid root `gone`"), "{run}");
 }
 
 #[test]
-fn a_folder_without_rules_is_no_quiet_success() {
+fn folder_without_rules_is_an_error() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     home.write("rules/README.md", "nothing");
     let checked = check(&home, &["--from", "mail.json"]).expect_code(0);
-    assert!(checked.stderr.contains("hold no rule"), "{checked}");
+    assert!(checked.stderr.contains("contain no rule"), "{checked}");
     let tested = home.run(["policy", "test", "rules"]).expect_code(0);
     assert!(
         tested.stderr.contains("there is nothing to test"),
@@ -267,15 +264,17 @@ fn a_folder_without_rules_is_no_quiet_success() {
     );
 }
 
-/// What a report proposes to write.
+/// Returns the end date that a report proposes.
 fn usual_end(report: &str) -> String {
-    let (_, from) = report.split_once("write expires = ").expect("a fix");
+    let (_, from) = report
+        .split_once("write expires = ")
+        .expect("a proposed end date");
     let end = from.split(['"', '`', '\\']).next().unwrap_or_default();
     format!("expires = {end}")
 }
 
 #[test]
-fn grants_are_checked_beside_the_rules() {
+fn grants_are_checked_with_rules() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     rule(
@@ -289,13 +288,13 @@ fn grants_are_checked_beside_the_rules() {
     );
     home.write("g.toml", &grant);
     let args = ["--from", "mail.json", "--grant", "g.toml"];
-    // Neither keeps the other from being found.
+    // Both findings are reported.
     let text = check(&home, &args).expect_code(32).stdout;
     for said in [
         "error: rules/a.cedar:4:37: there is no tool or group `mail.sned`\n",
         "error: g.toml:1:1: the grant does not expire\n",
         "    1 | [[grant]]\n",
-        " next: write until when it holds, in UTC\n",
+        " next: add `expires` with a time in UTC\n",
         " code: grant-without-expiry\n",
         "1 grant, 2 errors\n",
     ] {
@@ -316,7 +315,7 @@ fn grants_are_checked_beside_the_rules() {
         ("2001-01-01T00:00:00Z", "the grant has expired"),
         (
             "9999-12-31T23:59:59Z",
-            "the grant holds for more than a year",
+            "the grant expires in more than a year",
         ),
     ] {
         home.write("g.toml", ending(&format!("expires = {end}")));

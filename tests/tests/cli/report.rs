@@ -1,4 +1,4 @@
-//! `--json`: one object, always the same shape, on standard output.
+//! Tests `--json`: one object on standard output, always of the same shape.
 
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -41,7 +41,7 @@ const USAGE: [&str; 6] = [
 ];
 
 #[test]
-fn a_run_that_is_done_reports_its_value_its_console_and_its_calls() {
+fn report_has_value_console_and_calls() {
     let home = Home::new();
     let code = "console.info('one'); const e = await demo.slow_echo({ms: 1, value: 'x'}); return {got: e.value}";
     let report = demo(&home, code, &[]).expect_code(0).json();
@@ -69,13 +69,13 @@ fn a_run_that_is_done_reports_its_value_its_console_and_its_calls() {
     );
     assert_eq!(keys(&report["usage"]), USAGE);
     assert_eq!(report["usage"]["calls"], 1);
-    // The line with its end, and the value.
+    // The console line with its line break, plus the value.
     assert_eq!(report["usage"]["output_bytes"], 4 + r#"{"got":"x"}"#.len());
     assert!(report["usage"]["memory_bytes_peak"].as_u64().unwrap() > 0);
 }
 
 #[test]
-fn an_uncaught_tool_error_names_its_line_its_code_and_the_calls_that_already_happened() {
+fn uncaught_tool_error_reports_line_code_and_prior_calls() {
     let home = Home::new();
     let code = "const a = await demo.logs_services({});\n\nawait demo.flaky_report({});\nreturn a;";
     let report = demo(&home, code, &[]).expect_code(20).json();
@@ -100,7 +100,7 @@ fn an_uncaught_tool_error_names_its_line_its_code_and_the_calls_that_already_hap
 }
 
 #[test]
-fn an_uncaught_tool_error_is_told_to_a_person_with_its_line() {
+fn uncaught_tool_error_shows_its_line() {
     let home = Home::new();
     home.write(
         "fails.js",
@@ -122,7 +122,7 @@ fn an_uncaught_tool_error_is_told_to_a_person_with_its_line() {
 }
 
 #[test]
-fn a_tool_error_is_caught_with_its_content() {
+fn caught_tool_error_has_content() {
     let code = "try { await demo.flaky_report({}); } catch (e) { \
         return [e instanceof ToolError, e.code, e.tool, e.content[0].type, e.content[0].text.length > 0]; }";
     let report = demo(&Home::new(), code, &[]).expect_code(0).json();
@@ -134,7 +134,7 @@ fn a_tool_error_is_caught_with_its_content() {
 }
 
 #[test]
-fn ten_calls_of_fifty_milliseconds_overlap() {
+fn ten_calls_of_fifty_ms_overlap() {
     let code = "const all = await Promise.all(Array.from({length: 10}, (_, i) => demo.slow_echo({ms: 50, value: String(i)}))); \
         return all.map((x) => x.value).join('')";
     at_its_own_pace(|slower| {
@@ -148,7 +148,7 @@ fn ten_calls_of_fifty_milliseconds_overlap() {
 }
 
 #[test]
-fn a_plain_error_has_its_line_its_column_and_a_stack() {
+fn plain_error_has_line_column_and_stack() {
     let home = Home::new();
     let code = "const f = () => {\n  throw new RangeError('too far');\n};\nf();";
     let report = home
@@ -168,7 +168,7 @@ fn a_plain_error_has_its_line_its_column_and_a_stack() {
 }
 
 #[test]
-fn a_syntax_error_has_its_line() {
+fn syntax_error_has_its_line() {
     let report = Home::new()
         .run([
             "run",
@@ -186,7 +186,7 @@ fn a_syntax_error_has_its_line() {
 }
 
 #[test]
-fn calls_that_nobody_awaited_are_reported_as_what_they_became() {
+fn unawaited_calls_are_reported_with_outcome() {
     let code = "demo.slow_echo({ms: 10000, value: 'flying'}); await demo.logs_services({}); \
         demo.tickets_create({title: 'late'}); return 1";
     let report = demo(&Home::new(), code, &[]).expect_code(0).json();

@@ -1,22 +1,22 @@
-//! Servers that misbehave: each harms its own calls at most, and never the
-//! broker, the other servers, or the truth of the report.
+//! Tests misbehaving servers. A server can harm only its own calls, and never the broker, other
+//! servers, or the correctness of the report.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home, program};
+use tests::command::{CommandOutput, Home, program};
 
-/// What nothing stops would take much longer.
+/// Upper bound for commands; an endless operation would take much longer.
 const IN_TIME: Duration = Duration::from_secs(1_200);
-/// What comes in the end, however busy the machine is, and sooner than a command is given up.
+/// A time limit longer than [`IN_TIME`] and shorter than the time after which a command is killed.
 const LONG: &str = "1500s";
 
-/// Runs code beside a rogue server, the demo server next to it.
-fn beside(trick: &str, code: &str, more: &[&str]) -> Ended {
+/// Runs code beside a rogue server, with the demo server next to it.
+fn beside(trick: &str, code: &str, more: &[&str]) -> CommandOutput {
     beside_in(&Home::new(), trick, code, more)
 }
 
-fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> Ended {
+fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> CommandOutput {
     let server = format!("rogue={} {trick}", program("rogue-server").display());
     let mut args = vec![
         "run",
@@ -34,8 +34,8 @@ fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> Ended {
     home.run(args)
 }
 
-/// The same where the bad tool is waited for in vain. The wall of its call holds for the calls
-/// after it too, which must be answered within it: on a busy machine a longer one shows the same.
+/// Calls a bad tool that never answers. The time limit of calls also applies to the following
+/// calls, which must be answered in time. On a busy machine, repeats this with a longer limit.
 fn in_vain(tool: &str) -> Value {
     let found = |wall| after(tool, &["--call-timeout", wall]);
     let seen = found("300ms");
@@ -45,7 +45,7 @@ fn in_vain(tool: &str) -> Value {
     found("60s")
 }
 
-/// Calls one bad tool, then a good one, then another server; answers what became of each.
+/// Calls one bad tool, then a good one, then another server. Returns the outcome of each call.
 fn after(tool: &str, more: &[&str]) -> Value {
     let code = format!(
         "const word = (p) => p.then((v) => 'returned', (e) => e.code); \
@@ -57,7 +57,7 @@ fn after(tool: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn a_server_that_never_answers_costs_its_call_and_nothing_else() {
+fn silent_server_fails_only_its_call() {
     assert_eq!(
         in_vain("silent"),
         json!(["outcome-unknown", "returned", "returned"])
@@ -65,7 +65,7 @@ fn a_server_that_never_answers_costs_its_call_and_nothing_else() {
 }
 
 #[test]
-fn an_answer_that_is_far_too_large_is_refused_before_it_is_held() {
+fn oversized_answer_is_refused_before_buffering() {
     assert_eq!(
         after("huge", &["--call-timeout", LONG]),
         json!(["outcome-unknown", "returned", "returned"])
@@ -73,7 +73,7 @@ fn an_answer_that_is_far_too_large_is_refused_before_it_is_held() {
 }
 
 #[test]
-fn an_answer_for_somebody_else_settles_nothing() {
+fn answer_with_foreign_id_settles_nothing() {
     assert_eq!(
         in_vain("other_id"),
         json!(["outcome-unknown", "returned", "returned"])
@@ -81,7 +81,7 @@ fn an_answer_for_somebody_else_settles_nothing() {
 }
 
 #[test]
-fn a_second_answer_to_one_call_is_ignored() {
+fn second_answer_to_a_call_is_ignored() {
     assert_eq!(
         after("twice", &[]),
         json!(["returned", "returned", "returned"])
@@ -89,7 +89,7 @@ fn a_second_answer_to_one_call_is_ignored() {
 }
 
 #[test]
-fn a_million_notifications_are_waded_through() {
+fn million_notifications_are_skipped() {
     assert_eq!(
         after("notifications", &["--call-timeout", LONG]),
         json!(["returned", "returned", "returned"])
@@ -97,7 +97,7 @@ fn a_million_notifications_are_waded_through() {
 }
 
 #[test]
-fn a_storm_of_list_changes_changes_nothing_in_a_run() {
+fn list_changed_flood_does_not_affect_run() {
     assert_eq!(
         after("list_changed", &[]),
         json!(["returned", "returned", "returned"])
@@ -105,7 +105,7 @@ fn a_storm_of_list_changes_changes_nothing_in_a_run() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_an_unknown_outcome() {
+fn unreadable_answer_is_an_unknown_outcome() {
     for tool in ["not_utf8", "deep"] {
         let value = in_vain(tool);
         assert!(
@@ -121,7 +121,7 @@ fn an_answer_that_cannot_be_read_is_an_unknown_outcome() {
 }
 
 #[test]
-fn a_result_of_the_wrong_shape_is_no_value() {
+fn malformed_result_is_no_value() {
     for tool in ["no_result", "wrong_shape"] {
         let value = in_vain(tool);
         assert!(
@@ -137,7 +137,7 @@ fn a_result_of_the_wrong_shape_is_no_value() {
 }
 
 #[test]
-fn garbage_between_the_lines_is_skipped() {
+fn garbage_between_lines_is_skipped() {
     assert_eq!(
         after("garbage", &[]),
         json!(["returned", "returned", "returned"])
@@ -149,7 +149,7 @@ fn garbage_between_the_lines_is_skipped() {
 }
 
 #[test]
-fn a_server_that_dies_in_a_call_leaves_it_unknown_and_is_started_again_for_the_next() {
+fn server_dying_in_call_is_unknown_and_restarted() {
     for tool in ["exits", "half_line"] {
         assert_eq!(
             after(tool, &[]),
@@ -160,7 +160,7 @@ fn a_server_that_dies_in_a_call_leaves_it_unknown_and_is_started_again_for_the_n
 }
 
 #[test]
-fn what_a_server_asks_for_in_a_call_is_never_answered_by_the_script() {
+fn script_never_answers_server_requests() {
     assert_eq!(
         after("asks_back", &[]),
         json!(["returned", "returned", "returned"])
@@ -168,7 +168,7 @@ fn what_a_server_asks_for_in_a_call_is_never_answered_by_the_script() {
 }
 
 #[test]
-fn the_text_of_a_protocol_error_is_a_tools_failure() {
+fn protocol_error_text_is_a_tool_failure() {
     let code =
         "try { await rogue.rpc_error({}); } catch (e) { return [e.code, e instanceof ToolError]; }";
     assert_eq!(
@@ -178,17 +178,17 @@ fn the_text_of_a_protocol_error_is_a_tools_failure() {
 }
 
 #[test]
-fn one_bad_tool_hides_no_good_one() {
+fn bad_tool_does_not_hide_good_ones() {
     let ended = beside("list-bad-tools", "return await rogue.fine({})", &[]).expect_code(0);
     assert_eq!(ended.json()["value"], "fine");
     assert!(
         ended.stderr.contains("no_schema"),
-        "what was left out is said\n{ended}"
+        "the omitted tools are not reported\n{ended}"
     );
 }
 
 #[test]
-fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of_them() {
+fn exploding_schemas_are_refused_and_named() {
     let code = "const word = (p) => p.then(() => 'returned', (e) => e.code ?? e.name); \
         return [await word(rogue.fine({})), await word((async () => rogue.bomb_remote_ref({a: 1}))())]";
     let ended = beside("list-bombs", code, &["--call-timeout", LONG]).expect_code(0);
@@ -197,7 +197,7 @@ fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of
     assert_eq!(value[0], "returned");
     assert_eq!(
         value[1], "tool-unusable",
-        "a schema that nobody can read lets nothing through"
+        "a call with an unreadable schema was sent"
     );
     let home = Home::new();
     let server = format!("rogue={} list-bombs", program("rogue-server").display());
@@ -207,7 +207,7 @@ fn schemas_that_explode_are_refused_in_time_and_named_by_whoever_looks_at_all_of
 }
 
 #[test]
-fn a_slow_pattern_in_a_schema_is_bounded() {
+fn slow_pattern_in_schema_is_bounded() {
     let code = "try { await rogue.bomb_pattern({a: 'a'.repeat(50) + '!'}); return 'returned'; } catch (e) { return e.code ?? e.name; }";
     let ended = beside("list-bombs", code, &["--call-timeout", "300ms"]).expect_code(0);
     assert_ne!(ended.json()["value"], "returned");
@@ -215,7 +215,7 @@ fn a_slow_pattern_in_a_schema_is_bounded() {
 }
 
 #[test]
-fn a_tool_list_without_an_end_is_cut() {
+fn endless_tool_list_is_cut() {
     for trick in ["list-endless", "list-loop"] {
         let ended = beside(
             trick,
@@ -229,13 +229,13 @@ fn a_tool_list_without_an_end_is_cut() {
 }
 
 #[test]
-fn a_list_that_is_no_list_is_a_problem_of_that_server() {
+fn malformed_list_is_a_problem_of_its_server() {
     let ended = beside("list-wrong", "return 1", &[]);
     assert!(ended.stderr.contains("rogue"), "{ended}");
 }
 
 #[test]
-fn a_result_that_breaks_its_own_schema_is_no_value_and_is_kept_on_the_error() {
+fn result_breaking_its_schema_is_kept_on_error() {
     let code = "return await rogue.typed({limit: 3}).catch((e) => \
                 [e.code, e.message, e.content, e.structuredContent])";
     let ended = beside("list-typed", code, &[]).expect_code(0);
@@ -244,7 +244,7 @@ fn a_result_that_breaks_its_own_schema_is_no_value_and_is_kept_on_the_error() {
         report["value"],
         json!([
             "result-invalid",
-            "the result of `rogue.typed` is not usable: result.count: expected an integer, got \"many\"",
+            "the result of `rogue.typed` is invalid: result.count: expected an integer, got \"many\"",
             [{"type": "text", "text": "as many as you like"}],
             {"count": "many"},
         ])
@@ -254,7 +254,7 @@ fn a_result_that_breaks_its_own_schema_is_no_value_and_is_kept_on_the_error() {
 }
 
 #[test]
-fn a_key_that_the_schema_does_not_know_is_warned_of_and_refused_when_asked() {
+fn unknown_key_is_warned_about_and_refused_on_request() {
     let code = "return await rogue.typed({limits: 3}).catch((e) => e.code)";
     let says = "args.limits: expected `limit`, got an unknown property. Did you mean `limit`?";
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Where scripts come from, in which forms, and where their words go.
+//! Tests the sources, forms and output of scripts.
 
 use tests::command::Home;
 
@@ -8,7 +8,7 @@ fn value(home: &Home, args: &[&str]) -> String {
 }
 
 #[test]
-fn standard_output_carries_the_value_and_nothing_else() {
+fn stdout_carries_only_the_value() {
     let home = Home::new();
     let check = |code: &str, expected: &str| {
         assert_eq!(value(&home, &["run", "-e", code]), expected, "{code}")
@@ -25,7 +25,7 @@ fn standard_output_carries_the_value_and_nothing_else() {
 }
 
 #[test]
-fn a_script_with_types_waits_at_its_top_in_every_way_that_one_without_has() {
+fn typescript_top_level_await_works_like_javascript() {
     let home = Home::new();
     for types in ["", ": number"] {
         for code in [
@@ -40,7 +40,7 @@ fn a_script_with_types_waits_at_its_top_in_every_way_that_one_without_has() {
 }
 
 #[test]
-fn console_lines_go_to_standard_error_in_their_order() {
+fn console_lines_go_to_stderr_in_order() {
     let home = Home::new();
     let ended = home
         .run([
@@ -55,7 +55,7 @@ fn console_lines_go_to_standard_error_in_their_order() {
 }
 
 #[test]
-fn quiet_leaves_only_console_lines_on_standard_error() {
+fn quiet_leaves_console_lines_only() {
     let ended = Home::new()
         .run(["run", "--quiet", "-e", "console.log('x'); return 1"])
         .expect_code(0);
@@ -66,7 +66,7 @@ fn quiet_leaves_only_console_lines_on_standard_error() {
 }
 
 #[test]
-fn a_script_comes_from_a_file_from_standard_input_or_from_the_command_line() {
+fn script_comes_from_file_stdin_or_command_line() {
     let home = Home::new();
     home.write("three.js", "return 3;");
     assert_eq!(value(&home, &["run", "three.js"]), "3\n");
@@ -80,7 +80,7 @@ fn a_script_comes_from_a_file_from_standard_input_or_from_the_command_line() {
 }
 
 #[test]
-fn the_three_forms_that_models_write_all_run() {
+fn three_common_script_forms_run() {
     let home = Home::new();
     for code in [
         "const n = await Promise.resolve(41); return n + 1;",
@@ -101,7 +101,7 @@ fn the_three_forms_that_models_write_all_run() {
 }
 
 #[test]
-fn a_function_is_called_with_the_input() {
+fn function_is_called_with_input() {
     let home = Home::new();
     let input = ["run", "--input", r#"{"n":41}"#, "-e"];
     for code in [
@@ -130,7 +130,7 @@ fn a_function_is_called_with_the_input() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_chance() {
+fn same_seed_gives_same_random_numbers() {
     let home = Home::new();
     let code = "return [Math.random(), crypto.randomUUID()]";
     let draw = |seed: &str| value(&home, &["run", "--seed", seed, "-e", code]);
@@ -139,7 +139,7 @@ fn the_same_seed_gives_the_same_chance() {
 }
 
 #[test]
-fn tools_are_called_in_both_spellings() {
+fn tools_are_callable_in_both_spellings() {
     let home = Home::new();
     let code = "const a = await demo.slow_echo({ms: 1, value: 'a'}); \
                 const b = await demo_slow_echo({ms: 1, value: 'b'}); return [a.value, b.value]";
@@ -150,7 +150,7 @@ fn tools_are_called_in_both_spellings() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_escaped_on_standard_error() {
+fn terminal_escapes_are_neutralised_on_stderr() {
     let code = r"console.log('a\x1b[2Jb\x07c\u202ed\u{e0041}e\rf'); return 1";
     let ended = Home::new().run(["run", "-e", code]).expect_code(0);
     let obeyed = |c: char| matches!(c, '\x1b' | '\x07' | '\r' | '\u{202e}' | '\u{e0041}');

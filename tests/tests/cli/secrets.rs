@@ -1,19 +1,19 @@
-//! Credentials stay on the host: not in output, messages, reports or journals.
+//! Tests that credentials never appear in output, messages, reports or journals.
 
 use std::fs;
 use std::net::TcpListener;
 
 use serde_json::json;
-use tests::command::{Ended, Home, program, start};
+use tests::command::{CommandOutput, Home, program, start};
 
 const TOKEN: &str = "airlock-canary-5f0e9d2b71";
 
-/// A server that is given the token, and would rather misbehave than tell.
+/// Returns the configuration of a server that gets the token and tries to leak it.
 fn rogue_with(token: &str) -> serde_json::Value {
     json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"T": token}}}})
 }
 
-fn run_with_token(home: &Home, config: &serde_json::Value, code: &str) -> Ended {
+fn run_with_token(home: &Home, config: &serde_json::Value, code: &str) -> CommandOutput {
     let config = home.write("servers.json", config.to_string());
     let args = [
         "run",
@@ -30,7 +30,7 @@ fn run_with_token(home: &Home, config: &serde_json::Value, code: &str) -> Ended 
     start(&mut command, "").wait()
 }
 
-fn nothing_shows_it(home: &Home, ended: &Ended) {
+fn nothing_shows_it(home: &Home, ended: &CommandOutput) {
     assert!(
         !ended.stdout.contains(TOKEN) && !ended.stderr.contains(TOKEN),
         "{ended}"
@@ -45,7 +45,7 @@ fn nothing_shows_it(home: &Home, ended: &Ended) {
 }
 
 #[test]
-fn a_token_in_an_unreachable_url_or_header_is_in_no_message() {
+fn token_in_unreachable_url_or_header_is_never_printed() {
     let home = Home::new();
     let closed = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -63,7 +63,7 @@ fn a_token_in_an_unreachable_url_or_header_is_in_no_message() {
 }
 
 #[test]
-fn a_token_is_not_in_the_world_of_the_script() {
+fn token_is_not_visible_to_script() {
     let home = Home::new();
     let config = rogue_with("${env:TOKEN}");
     let code = "const seen = []; for (const k of Reflect.ownKeys(globalThis)) { try { seen.push(String(k), JSON.stringify(globalThis[k])) } catch {} } \
@@ -73,7 +73,7 @@ fn a_token_is_not_in_the_world_of_the_script() {
 }
 
 #[test]
-fn a_server_gets_the_environment_that_is_configured_and_no_more() {
+fn server_gets_configured_environment_only() {
     let home = Home::new();
     let seen = home.path().join("env.txt");
     let script = format!("env > {}; exit 1", seen.display());
@@ -92,7 +92,7 @@ fn a_server_gets_the_environment_that_is_configured_and_no_more() {
 }
 
 #[test]
-fn a_token_that_a_script_knows_anyway_is_masked_wherever_the_script_puts_it() {
+fn token_known_to_script_is_masked_everywhere() {
     let home = Home::new();
     for (code, exit) in [
         (
@@ -115,7 +115,7 @@ fn a_token_that_a_script_knows_anyway_is_masked_wherever_the_script_puts_it() {
 }
 
 #[test]
-fn a_secret_from_a_command_is_a_secret() {
+fn secret_from_command_is_masked() {
     let home = Home::new();
     let config = rogue_with(&format!("${{command:printf %s {TOKEN}}}"));
     let code = format!("return 'it is {TOKEN}'");

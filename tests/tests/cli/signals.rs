@@ -1,4 +1,4 @@
-//! Ctrl-C: the guest stopped, the servers told, the report printed.
+//! Tests Ctrl-C: the guest is stopped, the servers are notified, and the report is printed.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use tests::command::{Home, program, start};
 use tests::patience::{wait_until, wait_until_gone};
 
 #[test]
-fn an_interrupted_call_is_cancelled_at_the_server_and_reported_as_unknown() {
+fn interrupted_call_is_cancelled_and_unknown() {
     let home = Home::new();
     let log = home.path().join("rogue.log");
     let config = json!({"mcpServers": {"rogue": {"command": program("rogue-server"), "env": {"ROGUE_LOG": log}}}});
@@ -48,7 +48,7 @@ fn an_interrupted_call_is_cancelled_at_the_server_and_reported_as_unknown() {
 }
 
 #[test]
-fn a_script_that_computes_is_interrupted_too() {
+fn computing_script_is_interrupted() {
     let home = Home::new();
     let started = start(
         &mut home.airlock(["run", "--json", "-e", "console.log('on'); for (;;);"]),
@@ -67,7 +67,7 @@ fn a_script_that_computes_is_interrupted_too() {
 }
 
 #[test]
-fn termination_is_a_cancellation_too() {
+fn sigterm_cancels_run() {
     let home = Home::new();
     let started = start(&mut home.airlock(["run", "-e", "for (;;);"]), "");
     wait_until(|| home.journals().len() == 1);
@@ -81,7 +81,7 @@ fn termination_is_a_cancellation_too() {
 fn no_server_outlives_its_broker() {
     let home = Home::new();
     let log = home.path().join("rogue.log");
-    // A shell in between, as npx and uvx put one there.
+    // Starts the server through a shell, as npx and uvx do.
     let config = json!({"mcpServers": {"rogue": {"command": "sh", "args": ["-c", format!("{}; true", program("rogue-server").display())], "env": {"ROGUE_LOG": log}}}});
     let config = home.write("rogue.json", config.to_string());
     home.run([

@@ -1,5 +1,5 @@
-//! The TypeScript compiler beside the check: what it adds, and that nothing
-//! depends on it.
+//! Tests the TypeScript compiler in the check before a run: its findings, and that every command
+//! works without the compiler.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tests::binary::workspace;
-use tests::command::{Ended, Home, start};
+use tests::command::{CommandOutput, Home, start};
 use tests::patience::PATIENCE;
 
 const SCRIPT: &str = "const all = [\"a\"];\nreturn all.lenght ?? 7;";
@@ -17,8 +17,9 @@ fn fake(name: &str) -> String {
     path.display().to_string()
 }
 
-/// What a compiler gets of time is meant for people who wait: it is asked until it has answered.
-fn heard(ask: impl Fn() -> Ended) -> Ended {
+/// Repeats the command until the compiler answers in time, because its time limit is too short for
+/// a busy machine.
+fn heard(ask: impl Fn() -> CommandOutput) -> CommandOutput {
     let since = Instant::now();
     loop {
         let ended = ask();
@@ -28,7 +29,7 @@ fn heard(ask: impl Fn() -> Ended) -> Ended {
     }
 }
 
-fn run(home: &Home, more: &[&str]) -> Ended {
+fn run(home: &Home, more: &[&str]) -> CommandOutput {
     let mut args = vec!["run", "--json", "--demo", "-e", SCRIPT];
     args.extend(more);
     home.run(args)
@@ -44,7 +45,7 @@ fn places(findings: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_a_compiler_finds_stands_in_the_report_and_stops_nothing() {
+fn compiler_findings_are_reported_and_stop_nothing() {
     let home = Home::new();
     let ended = heard(|| run(&home, &["--tsc", &fake("right")])).expect_code(0);
     let report = ended.json();
@@ -57,7 +58,7 @@ fn what_a_compiler_finds_stands_in_the_report_and_stops_nothing() {
     for part in ["warning:", ":2:10:", "return all.lenght ?? 7;", "ts2551"] {
         assert!(ended.stderr.contains(part), "no {part} in\n{ended}");
     }
-    // It is what the host was told, so it is on record.
+    // The findings were sent to the host, so they are on record.
     let run = report["run"].as_str().unwrap();
     let shown = home.run(["runs", "show", run, "--json"]).expect_code(0);
     assert_eq!(shown.json()["findings"], report["findings"]);
@@ -67,7 +68,7 @@ fn what_a_compiler_finds_stands_in_the_report_and_stops_nothing() {
 }
 
 #[test]
-fn a_compiler_that_is_of_no_use_is_a_note() {
+fn unusable_compiler_is_a_note() {
     for (name, why) in [
         ("garbage", "panic: runtime error"),
         ("huge", "longer than 262144 bytes"),
@@ -89,7 +90,7 @@ fn a_compiler_that_is_of_no_use_is_a_note() {
         assert!(message.contains(why), "{name}: {message}");
         assert!(!report.to_string().contains("fakes"), "{report}");
         assert!(
-            ended.stderr.contains("note: the TypeScript compiler"),
+            ended.stderr.contains("did not use the TypeScript compiler"),
             "{ended}"
         );
         home.verify_all();
@@ -97,7 +98,7 @@ fn a_compiler_that_is_of_no_use_is_a_note() {
 }
 
 #[test]
-fn check_asks_it_too_and_only_its_own_errors_fail() {
+fn check_asks_compiler_and_fails_only_on_own_errors() {
     let home = Home::new();
     let script = home.write("a.js", SCRIPT);
     let tools = home.write("tools.json", json!({"tools": []}).to_string());
@@ -117,7 +118,7 @@ fn check_asks_it_too_and_only_its_own_errors_fail() {
 }
 
 #[test]
-fn one_on_the_path_is_asked_unless_somebody_says_no() {
+fn compiler_on_path_is_used_unless_disabled() {
     let home = Home::new();
     let folder = PathBuf::from(fake("right")).parent().unwrap().to_owned();
     let system = std::env::var("PATH").unwrap();
@@ -135,7 +136,7 @@ fn one_on_the_path_is_asked_unless_somebody_says_no() {
     assert_eq!(with_path(&["--no-tsc"]), json!([]));
     let no = home.write("no.toml", "tsc = false\n");
     assert_eq!(with_path(&["--config", no.to_str().unwrap()]), json!([]));
-    // A path in a file is one beside it.
+    // A relative path in a configuration file is relative to that file.
     std::os::unix::fs::symlink(fake("garbage"), home.path().join("mine")).unwrap();
     let mine = home.write("mine.toml", "tsc = \"mine\"\n");
     let found = with_path(&["--config", mine.to_str().unwrap()]);
@@ -145,7 +146,7 @@ fn one_on_the_path_is_asked_unless_somebody_says_no() {
 }
 
 #[test]
-fn the_native_compiler_follows_results_where_the_check_does_not() {
+fn native_compiler_follows_results_beyond_check() {
     let Some(tsc) = tests::typescript::installed() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What the model reads: declarations at four levels.
+//! Tests the declarations that a model reads, at all four levels of detail.
 
 use tests::command::Home;
 
@@ -9,7 +9,7 @@ fn types(home: &Home, args: &[&str]) -> String {
 }
 
 #[test]
-fn each_level_says_more_than_the_one_before() {
+fn each_detail_level_adds_to_previous() {
     let home = Home::new();
     let texts: Vec<String> = ["names", "lines", "signatures", "full"]
         .iter()
@@ -36,7 +36,7 @@ fn each_level_says_more_than_the_one_before() {
 }
 
 #[test]
-fn patterns_choose_the_tools() {
+fn patterns_select_tools() {
     let home = Home::new();
     let text = types(&home, &["--detail", "names", "demo.tickets_*"]);
     assert!(
@@ -46,18 +46,18 @@ fn patterns_choose_the_tools() {
 }
 
 #[test]
-fn a_pattern_that_matches_nothing_says_so() {
+fn pattern_without_match_is_reported() {
     let ended = Home::new()
         .run(["types", "--demo", "demo.logs_qeury"])
         .expect_code(0);
     assert!(
-        ended.stdout.is_empty() && ended.stderr.contains("no tool fits"),
+        ended.stdout.is_empty() && ended.stderr.contains("no tool matches the patterns"),
         "{ended}"
     );
 }
 
 #[test]
-fn the_same_tools_give_the_same_bytes() {
+fn same_tools_give_same_bytes() {
     let home = Home::new();
     assert_eq!(
         types(&home, &["--detail", "full"]),

@@ -1,14 +1,14 @@
-//! What really goes over the wire, and what comes back to the script when
-//! there is no wire any more.
+//! Tests the bytes that are sent to a server, and the error that the script gets when the
+//! connection is lost.
 
 use std::fs;
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home, program};
+use tests::command::{CommandOutput, Home, program};
 use tests::patience::wait_until;
 
-/// Runs code with the server `box` that this shell line is.
-fn run_beside(home: &Home, shell: &str, code: &str) -> Ended {
+/// Runs code with the server `box`, which runs this line in a shell.
+fn run_beside(home: &Home, shell: &str, code: &str) -> CommandOutput {
     let server = json!({"command": "sh", "args": ["-c", shell]});
     let config = json!({"mcpServers": {"box": server}}).to_string();
     let config = home.write("servers.json", config);
@@ -26,7 +26,7 @@ fn run_beside(home: &Home, shell: &str, code: &str) -> Ended {
 }
 
 #[test]
-fn a_server_gets_the_very_bytes_that_were_decided_on_and_journaled() {
+fn server_gets_decided_and_journaled_bytes() {
     let home = Home::new();
     let heard = home.path().join("heard.jsonl");
     let rogue = program("rogue-server");
@@ -38,7 +38,7 @@ fn a_server_gets_the_very_bytes_that_were_decided_on_and_journaled() {
             .replace('X', "\u{2028}");
     let journal = fs::read_to_string(&home.journals()[0]).unwrap();
     assert!(journal.contains(&format!(r#""args":{args}"#)), "{journal}");
-    // `tee` passes on before it writes down.
+    // `tee` forwards the data before it writes them to the file.
     let heard = || fs::read_to_string(&heard).unwrap_or_default();
     let call_of = |line: &str| line.contains("tools/call") && line.ends_with('\n');
     wait_until(|| heard().split_inclusive('\n').any(call_of));
@@ -48,9 +48,9 @@ fn a_server_gets_the_very_bytes_that_were_decided_on_and_journaled() {
     assert!(call.contains(&format!(r#""arguments":{args}"#)), "{call}");
 }
 
-/// ERR-03
+/// Case ERR-03 of the catalogue.
 #[test]
-fn of_a_server_that_does_not_come_back_the_script_hears_that_and_no_more() {
+fn lost_server_error_reveals_nothing_else() {
     let home = Home::new();
     let marker = home.path().join("begun");
     let shell = format!(
@@ -70,7 +70,7 @@ fn of_a_server_that_does_not_come_back_the_script_hears_that_and_no_more() {
         "{report:#}"
     );
     let text = told[2].as_str().unwrap();
-    assert!(text.contains("the call did not leave"), "{text}");
+    assert!(text.contains("the call was not sent"), "{text}");
     for hidden in ["/srv", "http", "10.0.0.7", "t0ken", "exit"] {
         assert!(!text.contains(hidden), "{hidden} in {text}");
     }
@@ -80,9 +80,9 @@ fn of_a_server_that_does_not_come_back_the_script_hears_that_and_no_more() {
 }
 
 #[test]
-fn a_server_of_the_newer_era_that_asks_for_input_is_a_failure_that_says_so() {
+fn newer_era_input_request_without_host_is_a_failure() {
     let home = Home::new();
-    // Two answers by heart: who it is, and that it wants to be asked again.
+    // The server answers each call with a request for input.
     let shell = r#"
         id() { printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p'; }
         say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$(id)" "$1"; }

@@ -1,5 +1,5 @@
-//! Every command that a document mentions, in a block or in prose, has the
-//! flags that its help lists.
+//! Checks every command that a document mentions, in a block or in prose: all its flags must be in
+//! its help.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use tests::command::Home;
 use crate::pages;
 
 #[test]
-fn every_flag_that_a_document_shows_exists() {
+fn documented_flags_exist() {
     let helps = Helps::new();
     let mut checked = 0;
     for page in pages::all() {
@@ -19,10 +19,10 @@ fn every_flag_that_a_document_shows_exists() {
     assert!(checked > 80, "{checked} flags");
 }
 
-/// The section of a command, with the groups of flags that it links to, has exactly the
-/// flags of its help.
+/// The section of a command, with the flag groups to which it links, contains exactly the flags of
+/// the command's help.
 #[test]
-fn the_reference_has_every_command_with_its_flags() {
+fn reference_lists_every_command_and_flag() {
     let reference = pages::read("docs/cli.md").text;
     let sections = sections(&reference);
     for (command, help) in &Helps::new().of_commands {
@@ -39,13 +39,13 @@ fn the_reference_has_every_command_with_its_flags() {
     }
 }
 
-/// The text below each heading of the second level.
+/// Returns the text below each second-level heading.
 fn sections(text: &str) -> BTreeMap<&str, &str> {
     let sections = text.split("\n## ").skip(1);
     sections.filter_map(|it| it.split_once('\n')).collect()
 }
 
-/// The flags in the first column of a table.
+/// Returns the flags in the first column of a table.
 fn table_flags(section: &str) -> BTreeSet<String> {
     let rows = section.lines().filter(|line| line.starts_with("| `-"));
     let cells = rows.filter_map(|line| line.strip_prefix("| "));
@@ -55,7 +55,7 @@ fn table_flags(section: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The flags that a help text lists, except the one that prints it.
+/// Returns the flags that a help text lists, except `--help`.
 fn help_flags(help: &str) -> BTreeSet<String> {
     let lines = help.lines().map(str::trim_start);
     let lines = lines.filter(|line| line.starts_with('-') && !line.starts_with("- "));
@@ -97,7 +97,7 @@ impl Helps {
         Self { of_commands }
     }
 
-    /// The flags of each command that a line shows.
+    /// Checks the flags of each command in a line, and returns the number of commands.
     fn check(&self, document: &str, line: &str) -> usize {
         let line = line.replace("cargo run --quiet -- ", "airlock ");
         let shown = line.split("airlock ").skip(1);
@@ -105,7 +105,7 @@ impl Helps {
     }
 
     fn check_one(&self, document: &str, shown: &str) -> usize {
-        // What follows in prose, or behind a comment, is not the command's.
+        // Text after the command in prose, or in a comment, is not part of it.
         let shown = shown.split(['`', '#', '|', '"']).next().unwrap_or_default();
         let words: Vec<&str> = shown.split_whitespace().collect();
         let name = |count: usize| words.get(..count).map(|it| it.join(" "));
@@ -128,7 +128,7 @@ impl Helps {
     }
 }
 
-/// The commands that a help text lists.
+/// Returns the commands that a help text lists.
 fn named(help: &str) -> Vec<String> {
     let Some((_, list)) = help.split_once("Commands:\n") else {
         return Vec::new();

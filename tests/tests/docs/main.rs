@@ -1,4 +1,4 @@
-//! What the documents show, held against the program.
+//! Compares the documents with the program.
 
 mod commands;
 mod pages;
@@ -11,21 +11,21 @@ use tests::command::{Home, start};
 const README_BYTES_MAX: usize = 8_192;
 
 #[test]
-fn the_readme_is_short() {
+fn readme_is_short() {
     let length = pages::read("README.md").text.len();
     assert!(length <= README_BYTES_MAX, "README.md has {length} bytes");
 }
 
-/// The README shows the whole example, and not a part of it.
+/// The README shows the whole example.
 #[test]
-fn the_readme_shows_the_example_that_it_runs() {
+fn readme_example_matches_run_example() {
     let script = std::fs::read_to_string(workspace().join("examples/triage.js")).unwrap();
     let readme = pages::read("README.md");
     assert!(readme.text.contains(&format!("```js\n{script}```")));
 }
 
 #[test]
-fn triage_files_one_ticket_per_distinct_error_and_prints_one_line() {
+fn triage_example_files_one_ticket_per_distinct_error() {
     let home = Home::new();
     let script = workspace().join("examples/triage.js");
     let args = [
@@ -42,7 +42,7 @@ fn triage_files_one_ticket_per_distinct_error_and_prints_one_line() {
 }
 
 #[test]
-fn the_embedding_example_runs() {
+fn embedding_example_runs() {
     let home = Home::new();
     let example = build(&["-p", "airlock", "--example", "embed"]).unwrap();
     let mut command = std::process::Command::new(example);

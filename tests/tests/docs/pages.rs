@@ -1,4 +1,4 @@
-//! The documents and their fenced blocks.
+//! Reads the documents and their fenced blocks.
 
 use std::fs;
 use std::path::Path;
@@ -15,18 +15,19 @@ pub(crate) struct Page {
 pub(crate) struct Block<'a> {
     pub(crate) language: &'a str,
     pub(crate) lines: Vec<&'a str>,
-    /// The line of its opening fence, from 1.
+    /// Line number of the opening fence, from 1.
     pub(crate) line: usize,
 }
 
-/// The pages whose blocks are run: the README, the folder `docs`, and the README of the policies.
+/// Returns the pages whose blocks are run: the README, the folder `docs`, and the README of the
+/// policies.
 pub(crate) fn runnable() -> Vec<Page> {
     let mut paths = vec!["README.md".to_owned(), "policies/README.md".to_owned()];
     paths.extend(in_folder("docs"));
     paths.into_iter().map(read).collect()
 }
 
-/// Every document for people, design documents included.
+/// Returns all documents, including the design documents.
 pub(crate) fn all() -> Vec<Page> {
     let folders = ["", "docs", "docs/design", "policies", "tests/hostile"];
     let paths = folders.into_iter().flat_map(in_folder);
@@ -69,7 +70,7 @@ impl Page {
                 None => {}
             }
         }
-        assert!(!is_open, "{}: a block has no end", self.path);
+        assert!(!is_open, "{}: a block is not closed", self.path);
         blocks
     }
 }
@@ -79,7 +80,7 @@ impl Block<'_> {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// The file that the first line names: `// count.js` or `# airlock.toml`.
+    /// Returns the file that the first line names: `// count.js` or `# airlock.toml`.
     pub(crate) fn file_name(&self) -> Option<&str> {
         let first = self.lines.first()?;
         let name = first.strip_prefix("// ").or(first.strip_prefix("# "))?;

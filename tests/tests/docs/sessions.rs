@@ -1,19 +1,19 @@
-//! Runs what the pages show. Each page has a home of its own, with the shipped
-//! policies, examples and tool files in it, and its blocks are run in order:
+//! Runs the blocks of the pages. Each page has its own home folder, with the shipped policies,
+//! examples and tool files. The blocks of a page are run in order:
 //!
-//! - `console`: each line that begins with `$ ` is run by a shell; stdout and
-//!   stderr together must be the lines below it. `AIRLOCK_BLESS=1` rewrites them.
+//! - `console`: a shell runs each line that begins with `$ `; stdout and stderr together must equal
+//!   the lines below it. `AIRLOCK_BLESS=1` rewrites them.
 //! - `sh`: each line is run and must end with 0, or with the code in its comment
 //!   `# exit code N`. A command that serves over HTTP is stopped once it listens.
 //! - A block whose first line names a file (`// count.js`, `# airlock.toml`) is
 //!   written to that file first.
 //! - Any other `toml` block must be a valid configuration file, any other `js`
 //!   block a script that `airlock check --demo` accepts, any other `cedar` block
-//!   rules that `airlock policy check` accepts. `json` must be JSON, and a server in
-//!   it whose command is `airlock` must start.
+//!   rules that `airlock policy check` accepts. A `json` block must be JSON, and its
+//!   servers whose command is `airlock` must start.
 //!
-//! `RUN` stands for the id of any run, `sha256:…` for any digest, `… ms` for any
-//! time that a run took, and `[exit code N]` for an exit code other than 0.
+//! `RUN` stands for the id of any run, `sha256:…` for any digest, `… ms` for the duration of any
+//! run, and `[exit code N]` for an exit code other than 0.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -27,11 +27,11 @@ use tests::command::{Home, detached, start};
 
 use crate::pages::{self, Block, Page};
 
-/// What a machine without the servers of the examples has instead: each is the demo server.
+/// Programs of the examples that this machine may not have. The demo server replaces each of them.
 const STAND_INS: [&str; 3] = ["npx", "uvx", "maps-server"];
 
 #[test]
-fn every_command_and_file_of_the_pages_works_as_shown() {
+fn documented_commands_and_files_work() {
     let bless = std::env::var("AIRLOCK_BLESS").is_ok_and(|it| it == "1");
     let mut failures = Vec::new();
     for page in pages::runnable() {
@@ -57,12 +57,12 @@ fn difference(page: &Page, now: &str) -> String {
     let first = pairs.into_iter().find(|(_, (old, new))| old != new);
     let (line, (old, new)) = first.unwrap_or((0, ("", "the page is shorter or longer")));
     format!(
-        "{}:{line}: the page shows\n  {old}\nand the program says\n  {new}\nAIRLOCK_BLESS=1 rewrites the page",
+        "{}:{line}: the page shows\n  {old}\nbut the program prints\n  {new}\nAIRLOCK_BLESS=1 rewrites the page",
         page.path
     )
 }
 
-/// A home with the shipped files, and with programs that stand in for servers.
+/// Returns a home with the shipped files, and with the replaced programs.
 fn home() -> Home {
     let home = Home::new();
     for folder in ["policies", "examples", "tool_descriptions"] {
@@ -73,7 +73,7 @@ fn home() -> Home {
         home.write(&format!("bin/{name}"), &demo);
     }
     make_executable(&home.path().join("bin"));
-    // What a TypeScript compiler of this machine would add is no part of the pages.
+    // Otherwise a TypeScript compiler of this machine could add findings.
     home.write(".config/airlock/config.toml", "tsc = false\n");
     home
 }
@@ -97,7 +97,8 @@ fn make_executable(folder: &Path) {
     }
 }
 
-/// `shown` is the page, in which the output of a session is replaced by what there is now.
+/// Runs one block. `shown` is the page, in which the output of a session is replaced by the
+/// program's output.
 fn run(home: &Home, block: &Block<'_>, shown: &mut String) -> Result<(), String> {
     if let Some(name) = block.file_name() {
         home.write(name, block.text());
@@ -132,7 +133,7 @@ fn run(home: &Home, block: &Block<'_>, shown: &mut String) -> Result<(), String>
     }
 }
 
-/// JSON, in which the servers of a host's configuration that are airlock start.
+/// Checks a JSON block. If it is a host's configuration, each server that runs airlock must start.
 fn host_configuration(home: &Home, block: &Block<'_>) -> Result<(), String> {
     let value: Value = serde_json::from_str(&block.text()).map_err(|error| error.to_string())?;
     let servers = value["mcpServers"].as_object().into_iter().flatten();
@@ -155,12 +156,12 @@ fn fenced(text: &str) -> String {
 
 fn session(home: &Home, block: &Block<'_>) -> String {
     let commands = block.lines.iter().filter(|line| line.starts_with("$ "));
-    let said = commands.map(|line| format!("{line}\n{}", said(home, &line[2..])));
+    let said = commands.map(|line| format!("{line}\n{}", run_line(home, &line[2..])));
     said.collect()
 }
 
-/// What a shell says to one line, with what differs from run to run made equal.
-fn said(home: &Home, line: &str) -> String {
+/// Runs one line in a shell and returns its output, with run-specific values replaced.
+fn run_line(home: &Home, line: &str) -> String {
     let latest = run_ids(home).pop().unwrap_or_else(|| "RUN".to_owned());
     let mut shell = shell(
         home,
@@ -209,8 +210,8 @@ fn without_digests(text: &str) -> String {
     })
 }
 
-/// What differs from run to run, and what the pages show instead: `0` stands for a digit,
-/// `9` for a number.
+/// Patterns of run-specific values, and the text that the pages show instead. In a pattern, `0`
+/// stands for a digit and `9` for a number.
 const MASKS: [(&str, &str); 7] = [
     ("0000-00-00 00:00:00Z", "YYYY-MM-DD hh:mm:ssZ"),
     (
@@ -249,7 +250,7 @@ fn masked(text: &str, mask: &str, with: &str) -> String {
     out
 }
 
-/// How much of the beginning of a text the mask covers.
+/// Returns the length of the match of a pattern at the beginning of a text.
 fn matched(text: &str, mask: &str) -> Option<usize> {
     let mut rest = text;
     for sign in mask.chars() {
@@ -265,7 +266,7 @@ fn matched(text: &str, mask: &str) -> Option<usize> {
     Some(text.len() - rest.len())
 }
 
-/// One line of a `sh` block.
+/// Runs one line of a `sh` block.
 fn command(home: &Home, line: &str) -> Result<(), String> {
     let line = line.replace("cargo run --quiet -- ", "airlock ");
     if let Some(words) = line.strip_prefix("cargo ") {
@@ -285,7 +286,8 @@ fn command(home: &Home, line: &str) -> Result<(), String> {
     }
 }
 
-/// CI runs the two commands of the README, and `cargo xtask` says what it has.
+/// Checks a cargo command: it must be one of the two that CI runs from the README, or one that
+/// `cargo xtask` lists.
 fn cargo_command(words: &str) -> Result<(), String> {
     let words: Vec<&str> = words
         .split('#')
@@ -309,10 +311,10 @@ fn cargo_command(words: &str) -> Result<(), String> {
     };
     is_known
         .then_some(())
-        .ok_or_else(|| format!("`cargo {}` is not known", words.join(" ")))
+        .ok_or_else(|| format!("unknown command `cargo {}`", words.join(" ")))
 }
 
-/// Waits until it listens, on a port of its own, and stops it.
+/// Starts a server on a free port, waits until it listens, and stops it.
 fn serving(home: &Home, line: &str) -> Result<(), String> {
     let line = line
         .split('#')
@@ -337,7 +339,7 @@ fn serving(home: &Home, line: &str) -> Result<(), String> {
     let code = child.wait().map_err(|error| error.to_string())?.code();
     match heard.contains("/mcp") && code == Some(0) {
         true => Ok(()),
-        false => Err(format!("`{line}` ends with {code:?}\n{heard}")),
+        false => Err(format!("`{line}` ended with exit code {code:?}\n{heard}")),
     }
 }
 
@@ -354,9 +356,9 @@ fn holds_each_line(path: &str, block: &Block<'_>) -> Result<(), String> {
     }
 }
 
-/// The page about policies takes a reviewer through every command.
+/// The page about policies shows every `airlock policy` command.
 #[test]
-fn the_policies_page_runs_each_command_of_a_reviewer() {
+fn policies_page_runs_each_reviewer_command() {
     let page = pages::read("docs/policies.md");
     let sessions = page.blocks();
     let sessions = sessions.iter().filter(|block| block.language == "console");

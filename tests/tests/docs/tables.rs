@@ -1,4 +1,4 @@
-//! Tables of the reference: limits, configuration keys, exit codes.
+//! Checks the tables of the reference: limits, configuration keys, exit codes.
 
 use airlock::cli::exit;
 use airlock::config::{LimitSet, SETTINGS};
@@ -7,7 +7,7 @@ use tests::command::Home;
 use crate::pages;
 
 #[test]
-fn the_reference_and_the_help_have_every_limit_as_it_is() {
+fn reference_and_help_list_every_limit() {
     let reference = pages::read("docs/limits.md").text;
     let help = Home::new().run(["run", "--help"]).expect_code(0).stdout;
     let defaults = LimitSet::default();
@@ -24,9 +24,9 @@ fn the_reference_and_the_help_have_every_limit_as_it_is() {
     }
 }
 
-/// An unknown key makes the program list the keys that it knows.
+/// The keys come from the error for an unknown key, which lists all keys.
 #[test]
-fn every_key_of_the_configuration_file_is_documented() {
+fn every_configuration_key_is_documented() {
     let home = Home::new();
     let document = pages::read("docs/configuration.md").text;
     let mut keys = 0;
@@ -83,4 +83,32 @@ fn every_exit_code_is_documented() {
         let row = format!("\n| {code} | ");
         assert!(reference.contains(&row), "docs/exit-codes.md lacks{row}");
     }
+}
+
+/// Each row of "Where to look" names a file, and an item that the file defines.
+#[test]
+fn architecture_names_files_and_items_that_exist() {
+    let page = pages::read("ARCHITECTURE.md").text;
+    let (_, table) = page.split_once("## Where to look").unwrap();
+    let (table, _) = table.split_once("## ").unwrap();
+    let mut rows = 0;
+    for row in table.lines().filter(|line| line.contains(".rs` | `")) {
+        let cells: Vec<&str> = row
+            .split('|')
+            .map(|it| it.trim().trim_matches('`'))
+            .collect();
+        let (file, item) = (cells[2], cells[3]);
+        let code = pages::read(file).text;
+        let kinds = ["fn", "struct", "enum", "trait", "const", "static"];
+        let is_defined = kinds.iter().any(|kind| {
+            let start = format!("{kind} {item}");
+            let after = code.match_indices(&start).map(|(at, _)| at + start.len());
+            after
+                .filter_map(|at| code[at..].chars().next())
+                .any(|next| !next.is_alphanumeric() && next != '_')
+        });
+        assert!(is_defined, "{file} defines no `{item}`");
+        rows += 1;
+    }
+    assert!(rows > 20, "{rows} rows");
 }

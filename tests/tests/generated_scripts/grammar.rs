@@ -1,8 +1,8 @@
-//! Makes hostile scripts from the grammar of JavaScript and TypeScript: every production nested in
-//! every other, deep, long, wide, ambiguous, unfinished or damaged. The same number always makes
+//! Generates hostile scripts from the grammar of JavaScript and TypeScript: every production nested
+//! in every other, deep, long, wide, ambiguous, unfinished or damaged. The same number always gives
 //! the same script.
 
-/// What a production makes, and what stands in its gap.
+/// The kind of code that a production makes, or that fits into its gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Expression,
@@ -12,7 +12,7 @@ enum Kind {
     Member,
 }
 
-/// One production with one gap; a production with several gaps is listed once for each.
+/// One production with one gap. A production with several gaps is listed once for each.
 struct Production {
     makes: Kind,
     before: &'static str,
@@ -20,20 +20,20 @@ struct Production {
     after: &'static str,
 }
 
-/// What is done with a pair of productions.
+/// How a pair of productions is combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Nested alternately, and closed again.
+    /// The productions are nested alternately, and closed.
     Deep,
-    /// Nested alternately, and never closed.
+    /// The productions are nested alternately, and not closed.
     Unfinished,
-    /// One after the other.
+    /// The productions follow each other.
     Long,
-    /// Beside each other in one list.
+    /// The productions are items of one list.
     Wide,
-    /// Beginnings that can be read in several ways until the end is seen.
+    /// Repeated beginnings that a parser can read in several ways until it reaches the end.
     Ambiguous,
-    /// Nested, with bytes replaced, removed and repeated.
+    /// The productions are nested, with bytes replaced, removed and repeated.
     Damaged,
 }
 
@@ -260,7 +260,7 @@ const PRODUCTIONS: &[Production] = &[
     member("@(", Expression, ") a;"),
 ];
 
-/// Beginnings whose meaning depends on what comes much later.
+/// Beginnings of code whose meaning depends on much later code.
 const AMBIGUOUS: &[&str] = &[
     "a<",
     "a=",
@@ -318,19 +318,19 @@ const AMBIGUOUS: &[&str] = &[
     "...",
 ];
 
-/// How many pairs of productions there are; so many numbers make each pair once in each shape.
+/// Returns the number of pairs of productions. As many consecutive numbers use each pair once.
 pub(crate) fn pairs() -> usize {
     PRODUCTIONS.len() * PRODUCTIONS.len()
 }
 
-/// A script, and how it was made.
+/// A script, with a description of its production.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) shape: Shape,
     pub(crate) text: String,
 }
 
-/// The script with this number.
+/// Returns the script with this number.
 pub(crate) fn script(number: u64) -> Script {
     let mut random = Random(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (pair, shape) = pair_and_shape(number);
@@ -348,22 +348,24 @@ pub(crate) fn script(number: u64) -> Script {
     Script { shape, text }
 }
 
-/// Each pair comes once before one comes again, in another shape.
+/// Returns the pair and shape of a number. Each pair occurs once before the pairs repeat in another
+/// shape.
 fn pair_and_shape(number: u64) -> (usize, Shape) {
     let number = number as usize;
-    // Steps through all pairs in an order that mixes the kinds.
+    // Uses all pairs in an order that mixes the kinds.
     let pair = number.wrapping_mul(7_919) % pairs();
     (pair, SHAPES[(number / pairs() + pair) % SHAPES.len()])
 }
 
-/// Mostly small, a few up to the largest: a logarithm that is evenly spread twice over.
+/// Returns a size in bytes. Most sizes are small, and a few reach the maximum: the logarithm is the
+/// product of two uniform random numbers.
 fn size(random: &mut Random) -> usize {
     let spread = (BYTES_MAX / BYTES_MIN) as f64;
     let exponent = random.fraction() * random.fraction();
     (BYTES_MIN as f64 * spread.powf(exponent)) as usize
 }
 
-/// What leads from a gap to a production of another kind.
+/// Returns the text around a production of another kind that makes it fit into a gap.
 fn bridge(gap: Kind, made: Kind) -> (&'static str, &'static str) {
     match (gap, made) {
         (Expression, Statement) => ("(()=>{", "})"),
@@ -398,7 +400,7 @@ fn smallest(kind: Kind) -> &'static str {
     }
 }
 
-/// One production in the other, over and over.
+/// Nests the two productions in each other repeatedly.
 fn nest(outer: &Production, inner: &Production, bytes: usize, closes: bool) -> String {
     let (open_first, close_first) = bridge(Statement, outer.makes);
     let (open_inner, close_inner) = bridge(outer.gap, inner.makes);
@@ -416,7 +418,7 @@ fn nest(outer: &Production, inner: &Production, bytes: usize, closes: bool) -> S
     text
 }
 
-/// The pair nested once.
+/// Nests the inner production in the outer one, once.
 fn once(outer: &Production, inner: &Production) -> String {
     let (open, close) = bridge(outer.gap, inner.makes);
     let smallest = smallest(inner.gap);
@@ -433,7 +435,7 @@ fn once(outer: &Production, inner: &Production) -> String {
     .concat()
 }
 
-/// One after the other, joined as their kind allows.
+/// Joins the productions one after the other, with the separator of their kind.
 fn long(outer: &Production, inner: &Production, bytes: usize) -> String {
     let part = once(outer, inner);
     let (start, join, end) = match outer.makes {
@@ -446,7 +448,7 @@ fn long(outer: &Production, inner: &Production, bytes: usize) -> String {
     joined(start, &part, join, end, bytes)
 }
 
-/// Beside each other in one list.
+/// Puts the productions side by side in one list.
 fn wide(outer: &Production, inner: &Production, bytes: usize, random: &mut Random) -> String {
     let part = once(outer, inner);
     let lists: &[(&str, &str, &str)] = match outer.makes {
@@ -480,7 +482,7 @@ fn joined(start: &str, part: &str, join: &str, end: &str, bytes: usize) -> Strin
     [start, part, &more, end].concat()
 }
 
-/// One to three beginnings, repeated.
+/// Repeats a sequence of one to three beginnings.
 fn ambiguous(bytes: usize, random: &mut Random) -> String {
     let unit: String = (0..=random.below(3))
         .map(|_| AMBIGUOUS[random.below(AMBIGUOUS.len())])
@@ -488,7 +490,7 @@ fn ambiguous(bytes: usize, random: &mut Random) -> String {
     unit.repeat(bytes / unit.len())
 }
 
-/// The text with a few places replaced, removed or repeated.
+/// Returns the text with a few places replaced, removed or repeated.
 fn damaged(text: String, random: &mut Random) -> String {
     const PIECES: &[&str] = &[
         "",
@@ -531,7 +533,7 @@ fn damaged(text: String, random: &mut Random) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A small generator of random numbers (splitmix64).
+/// A small random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -546,13 +548,13 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// From 0 up to, and without, 1.
+    /// Returns a number from 0 up to but excluding 1.
     fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// The scripts that ended the broker, or held it up, before they were read by a guest.
+/// Returns the scripts that crashed or blocked the broker before a guest parsed them.
 pub(crate) fn bombs() -> Vec<Script> {
     let units = [
         ("a<", 1_344),

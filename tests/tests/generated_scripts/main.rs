@@ -1,8 +1,10 @@
-//! Hostile scripts that are made from the grammar, through every way into the broker: it never
-//! ends, no script takes more than its limits, and a good session beside them is not held up.
+//! Sends hostile scripts from the grammar to the broker over HTTP, over stdio and through commands.
+//! The broker must not crash, no script may exceed its limits, and a good session must not be
+//! delayed.
 //!
-//! `cargo xtask bench hostile` runs this on a release build, with 100,000 scripts, and holds the
-//! figures to their bounds. Here a few hundred are tried and only what no machine changes is held.
+//! `cargo xtask bench hostile` runs this test on a release build, with 100,000 scripts, and checks
+//! the figures against their limits. `cargo test` tries a few hundred scripts, and checks only
+//! results that do not depend on the machine.
 
 mod grammar;
 mod process;
@@ -17,25 +19,25 @@ use grammar::{SHAPES, Script, Shape, bombs, script};
 use process::Process;
 use serde_json::{Value, json};
 use tests::command::Home;
-use tests::serving::{Page, Serving, Session};
+use tests::serving::{HttpResponse, ServeProcess, Session};
 use tests::stdio_host::StdioHost;
 
-/// The limits of each run.
+/// CPU limit of each run.
 const CPU_MAX: Duration = Duration::from_secs(1);
 const MEMORY_MAX: u64 = 256 * MIB;
 const LIMITS: [&str; 4] = ["--limit", "cpu=1s", "--limit", "memory=256MiB"];
-/// What the process may take beyond the limits of one run.
+/// CPU time that the process may use in addition to the limit of one run.
 const CPU_BESIDE: Duration = Duration::from_millis(250);
 const MEMORY_BESIDE: u64 = 16 * MIB;
 const MIB: u64 = 1024 * 1024;
 
 const SCRIPTS_IN_A_TEST: u64 = 400;
-/// One of so many scripts goes through `airlock check`, another one through `airlock run`.
+/// One of this many scripts is passed to `airlock check`, and another one to `airlock run`.
 const COMMANDS_ONE_OF: u64 = 50;
 
-/// The sessions that send hostile scripts beside a good one.
+/// Number of sessions that send hostile scripts while a good session measures its times.
 const HOSTILE_SESSIONS: usize = 64;
-/// How much later the answers of a good session may come beside hostile ones.
+/// Maximum factor by which hostile sessions may slow down a good session.
 const LATER_MAX: f64 = 5.0;
 
 fn is_measured() -> bool {
@@ -69,7 +71,7 @@ fn generated_scripts_end_within_their_limits_and_never_end_the_broker() {
     }
 }
 
-/// The most that one script took.
+/// The highest cost of a single script.
 #[derive(Debug, Default)]
 struct Worst {
     scripts: u64,
@@ -79,7 +81,7 @@ struct Worst {
 }
 
 impl Worst {
-    /// Sends one script and notes what the process took for it.
+    /// Sends one script and records the time and memory that the process used for it.
     fn note(&mut self, number: u64, broker: Process, send: impl FnOnce()) {
         broker.forget_peak();
         let since = Instant::now();
@@ -105,7 +107,7 @@ impl Worst {
         let (cpu, number) = self.cpu;
         assert!(
             !is_measured() || cpu <= CPU_MAX + CPU_BESIDE,
-            "script {number} took {cpu:?} of the processor"
+            "script {number} took {cpu:?} of processor time"
         );
     }
 }
@@ -127,14 +129,14 @@ impl fmt::Display for Worst {
     }
 }
 
-/// The bombs first, then the scripts with these numbers.
+/// Returns the bombs first, then the scripts with these numbers.
 fn scripts(numbers: Range<u64>) -> impl Iterator<Item = (u64, Script)> {
     let bombs = bombs().into_iter().map(|script| (u64::MAX, script));
     bombs.chain(numbers.map(|number| (number, script(number))))
 }
 
 fn through_http(numbers: Range<u64>) -> Worst {
-    let serving = Serving::start(serve_arguments());
+    let serving = ServeProcess::start(serve_arguments());
     let session = serving.session(&json!({}));
     let broker = Process(serving.pid());
     let mut worst = Worst::default();
@@ -166,21 +168,21 @@ fn through_stdio(numbers: Range<u64>) -> Worst {
     worst
 }
 
-/// How many scripts `airlock check` and `airlock run` have read.
+/// Passes scripts to `airlock check` and `airlock run`, and returns their number.
 fn through_commands(count: u64) -> u64 {
     let home = Home::new();
     let numbers = (0..count).step_by(COMMANDS_ONE_OF as usize);
     let mut read = 0;
     for (number, script) in scripts(0..0).chain(numbers.map(|it| (it, grammar::script(it)))) {
         let path = home.write("script.ts", &script.text);
-        let path = path.to_str().expect("a path that is text");
+        let path = path.to_str().expect("a UTF-8 path");
         let ended = home.run(["check", path]);
         assert!(
             matches!(ended.code, Some(0 | 20)),
             "`airlock check`, script {number}: {ended:.2000}"
         );
         let ended = home.run([&["run", path], &LIMITS[..]].concat());
-        // 0: it ran to its end; 20: it failed or was not started; 21: it met a limit.
+        // 0: the script ended; 20: it failed or was not started; 21: it reached a limit.
         assert!(
             matches!(ended.code, Some(0 | 20 | 21)),
             "`airlock run`, script {number}: {ended:.2000}"
@@ -194,22 +196,26 @@ fn through_commands(count: u64) -> u64 {
 #[test]
 fn good_session_is_answered_beside_each_class_of_hostile_scripts() {
     let rounds = if is_measured() { 400 } else { 5 };
-    let serving = Serving::start(serve_arguments());
+    let serving = ServeProcess::start(serve_arguments());
     let good = serving.session(&json!({}));
-    // The first runs load what is loaded once.
+    // The first runs load shared resources.
     p99(&good, 5);
     let alone = p99(&good, rounds);
     println!("good session alone: p99 {alone:.1?}");
-    for class in classes() {
+    let mut delayed = Vec::new();
+    let only = std::env::var("AIRLOCK_CLASS").unwrap_or_default();
+    for class in classes().into_iter().filter(|it| it.name.contains(&only)) {
         let beside = beside(&serving, &good, &class.scripts, rounds);
         let later = beside.as_secs_f64() / alone.as_secs_f64();
         println!("beside {}: p99 {beside:.1?}, {later:.1} times", class.name);
-        assert!(
-            !is_measured() || later <= LATER_MAX,
-            "{}: {later:.1} times",
-            class.name
-        );
+        if is_measured() && later > LATER_MAX {
+            delayed.push(class.name);
+        }
     }
+    assert!(
+        delayed.is_empty(),
+        "more than {LATER_MAX} times: {delayed:?}"
+    );
 }
 
 struct Class {
@@ -258,8 +264,8 @@ fn of_shape(shape: Shape) -> Vec<String> {
     scripts.take(200).map(|it| it.text).collect()
 }
 
-/// What a good session's answers take while others send hostile scripts all the time.
-fn beside(serving: &Serving, good: &Session, scripts: &[String], rounds: usize) -> Duration {
+/// Returns the answer times of a good session while others constantly send hostile scripts.
+fn beside(serving: &ServeProcess, good: &Session, scripts: &[String], rounds: usize) -> Duration {
     let is_over = AtomicBool::new(false);
     let sessions = if is_measured() { HOSTILE_SESSIONS } else { 4 };
     thread::scope(|scope| {
@@ -267,6 +273,8 @@ fn beside(serving: &Serving, good: &Session, scripts: &[String], rounds: usize) 
             let session = serving.session(&json!({}));
             let is_over = &is_over;
             scope.spawn(move || {
+                // The hostile hosts get low priority, as if they ran on other machines.
+                let _ = rustix::process::setpriority_process(None, 19);
                 for (id, script) in (1..).zip(scripts.iter().cycle().skip(sender * 3)) {
                     if is_over.load(Ordering::Relaxed) {
                         break;
@@ -276,11 +284,11 @@ fn beside(serving: &Serving, good: &Session, scripts: &[String], rounds: usize) 
                 }
             });
         }
-        // Until the senders are there.
+        // Waits until the senders are active.
         thread::park_timeout(Duration::from_millis(300));
         let p99 = std::panic::catch_unwind(|| p99(good, rounds));
         is_over.store(true, Ordering::Relaxed);
-        p99.expect("each good run is answered")
+        p99.expect("a result of each good run")
     })
 }
 
@@ -311,8 +319,8 @@ fn run_script(code: &str) -> Value {
     json!({"name": "run_script", "arguments": {"code": code}})
 }
 
-/// The one message that answers this request, or what the status says of it.
-fn answer(mut page: Page, id: u64) -> Value {
+/// Returns the response to this request, or the error for the HTTP status.
+fn answer(mut page: HttpResponse, id: u64) -> Value {
     let status = page.status;
     while let Some(message) = page.next_message() {
         if message["id"] == id && message.get("method").is_none() || status != 200 {
@@ -322,7 +330,7 @@ fn answer(mut page: Page, id: u64) -> Value {
     json!({"error": {"message": format!("no answer, status {status}")}, "status": status})
 }
 
-/// Whoever sends a hostile script is told what became of it, at a length that can be read.
+/// Checks that the answer to a hostile script is clear and not too long.
 fn is_clear(answer: &Value, number: u64) {
     let text = match answer.get("error") {
         Some(error) => error["message"].as_str(),

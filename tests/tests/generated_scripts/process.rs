@@ -1,19 +1,20 @@
-//! What the operating system says of the broker's process: memory and processor time.
+//! Reads the memory and processor time of the broker's process from the operating system.
 
 use std::time::Duration;
 
-/// The processes of this machine count processor time in hundredths of a second.
+/// Resolution of processor time: a hundredth of a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A process that is measured from outside.
+/// A process whose time and memory are measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Process(pub(crate) u32);
 
 impl Process {
-    /// Processor time since the process started; `None` where there is no `/proc`, or no process.
+    /// Returns the processor time since the process started, or `None` if there is no `/proc` or no
+    /// such process.
     pub(crate) fn cpu(self) -> Option<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
-        // The name of the program stands in parentheses and may contain anything.
+        // The name of the program is in parentheses and may contain anything.
         let (_, fields) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let ticks: u32 = [fields.get(11)?, fields.get(12)?]
@@ -28,7 +29,7 @@ impl Process {
         self.status("VmRSS:")
     }
 
-    /// The most memory since [`Process::forget_peak`].
+    /// Returns the peak memory since [`Process::forget_peak`].
     pub(crate) fn peak_bytes(self) -> Option<u64> {
         self.status("VmHWM:")
     }

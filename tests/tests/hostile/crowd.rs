@@ -1,5 +1,5 @@
-//! The same scripts, 64 at once, good ones among them: nobody's end may harm
-//! another's run. Time is shared by 64 here, so deadlines are wider.
+//! Runs the hostile scripts 64 at a time, with good scripts among them. The end of a script must
+//! not harm another run. The runs share the processors, so their deadlines are longer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,17 @@ use crate::invariants::{self, Findings};
 const AT_ONCE: usize = 64;
 /// Every fourth run is a good one.
 const GOOD: usize = 4;
-/// How many of the 64 are there at the same moment is the machine's to say, and so is how many
-/// memories of the pool and of the allocator a crowd is the first to use; there are only so many.
+/// Maximum number of rounds until the memory that is kept after a round must stop growing. A round
+/// may use memories of the pool and the allocator for the first time, depending on how many of its
+/// runs overlap. The number of these memories is limited.
 const ROUNDS_MAX: usize = 6;
-/// How much later a deadline is that a run is to meet: 64 runs on two cores.
+/// Factor for the deadline of a run that must reach its deadline: 64 runs share two cores.
 const WIDER: u64 = 16;
-/// The latest deadline that a run is to meet.
+/// Maximum deadline of a run that must reach its deadline.
 const MEETS_MS_MAX: u64 = 60_000;
-/// A deadline that no run is to meet.
+/// A deadline that no run reaches.
 const NEVER_MS: u64 = 600_000;
-/// Much longer than a crowd takes.
+/// Maximum time of one round, much longer than it takes.
 const CROWD_WALL: Duration = Duration::from_secs(3_000);
 
 pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
@@ -34,7 +35,8 @@ pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
     })]
 }
 
-/// Scripts whose trick is their own length or a count of calls prove nothing more in a crowd.
+/// Returns whether a script also runs beside others. Attacks by length or by number of calls run
+/// only alone.
 fn is_fit(case: &CaseFile) -> bool {
     case.folder.is_none()
         && case.script.len() < 100_000
@@ -43,7 +45,7 @@ fn is_fit(case: &CaseFile) -> bool {
 
 fn crowd(cases: &[CaseFile], stage: &Arc<Stage>) -> Result<(), String> {
     let mut findings = Findings::default();
-    // The first fills the pools; each is judged like the others.
+    // The first round fills the pools, so the memory is measured after it.
     play_round(&mut findings, cases, stage, 0)?;
     let mut kept = Ok(());
     for round in 1..ROUNDS_MAX {
@@ -54,7 +56,7 @@ fn crowd(cases: &[CaseFile], stage: &Arc<Stage>) -> Result<(), String> {
             break;
         }
     }
-    findings.add(kept.map_err(|e| format!("I2/I8: each crowd keeps more: {e}")));
+    findings.add(kept.map_err(|e| format!("I2/I8: each round keeps more memory: {e}")));
     findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
     findings.into_result()
 }
@@ -84,7 +86,7 @@ fn play_round(
         findings.add(
             stage
                 .is_reference(&played)
-                .map_err(|e| format!("a good run among bad ones: {e:#}")),
+                .map_err(|e| format!("a good run beside hostile runs: {e:#}")),
         );
     }
     for (case, playing) in chosen.iter().zip(playing) {
@@ -96,13 +98,13 @@ fn play_round(
         findings.add(own.into_result().map_err(|e| format!("{}: {e}", case.name)));
     }
     findings.require(since.elapsed() < CROWD_WALL, || {
-        format!("{:?} for one crowd", since.elapsed())
+        format!("one round took {:?}", since.elapsed())
     });
     Ok(())
 }
 
-/// The deadline of a run that is to meet it comes later, and of all others never. What a run
-/// computes takes a little longer in a crowd too, and whoever is to compute too much may.
+/// Extends the deadline of a run that must reach its deadline, and removes all other deadlines.
+/// Extends the limits on computing time, too.
 fn wider(case: &CaseFile) -> CaseFile {
     let mut case = case.clone();
     let meets = |word: &str| case.expect.iter().any(|it| it == word);
@@ -121,7 +123,8 @@ fn wider(case: &CaseFile) -> CaseFile {
     case
 }
 
-/// Whoever computes among 64 may meet its deadline before its own limit.
+/// Also accepts the deadline as the end of a case with a limit, because among 64 runs a computing
+/// script may reach its deadline first.
 fn timeless(case: &CaseFile) -> CaseFile {
     let mut case = case.clone();
     if case.expect.iter().any(|word| word.starts_with("limit:")) {

@@ -1,13 +1,13 @@
-//! What has to hold after every run, whatever the script did (the numbers are
-//! those of the catalogue of cases), and what the case itself expects.
+//! Checks the invariants that must hold after every run, numbered as in the catalogue of cases, and
+//! the expectations of the case.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tests::case_file::CaseFile;
-use tests::stage::{CANARY, Played, Reached, tool_name};
+use tests::stage::{CANARY, ReachedCall, RunOutcome, tool_name};
 
-/// How a run ended, in the words of the case files.
+/// Returns how a run ended, in the words of the case files.
 pub(crate) fn outcome(report: &Value) -> String {
     let code = report["code"].as_str().unwrap_or_default();
     let word = match (report["status"].as_str().unwrap_or_default(), code) {
@@ -24,7 +24,7 @@ pub(crate) fn outcome(report: &Value) -> String {
     word.to_owned()
 }
 
-/// Collects what does not hold; all of it is worth seeing at once.
+/// Collects all violations, so that one failure shows all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Findings(Vec<String>);
 
@@ -52,20 +52,20 @@ impl Findings {
     }
 }
 
-/// I10: the run ended as the file says.
-pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Played) {
+/// I10: the run ended as the case file expects.
+pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &RunOutcome) {
     let report = &played.report;
     let word = outcome(report);
     findings.require(case.expect.contains(&word), || {
         format!(
-            "I10: `{word}` where the case expects {:?}; code {}, error {}",
+            "I10: the run ended as `{word}`, expected {:?}; code {}, error {}",
             case.expect, report["code"], report["error"]
         )
     });
     let is_ok = word == "ok";
     if let Some(value) = case.value.as_ref().filter(|_| is_ok) {
         findings.require(&report["value"] == value, || {
-            format!("value {}, not {value}", short(&report["value"]))
+            format!("value {}, expected {value}", short(&report["value"]))
         });
     }
     if word == "script_error" || word == "denied" {
@@ -73,29 +73,29 @@ pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Pla
     }
     if let Some(code) = case.code.as_ref().filter(|_| !is_ok) {
         findings.require(report["code"] == **code, || {
-            format!("code {}, not {code}", report["code"])
+            format!("code {}, expected {code}", report["code"])
         });
     }
     let console = console(report);
     for text in &case.console_contains {
         findings.require(console.contains(text), || {
-            format!("the console does not have `{text}`: {console:.300}")
+            format!("no `{text}` on the console: {console:.300}")
         });
     }
     if let Some(max) = case.console_bytes_max {
         findings.require(console.len() <= max, || {
-            format!("{} console bytes, more than {max}", console.len())
+            format!("{} console bytes, expected at most {max}", console.len())
         });
     }
     for text in &case.journal_contains {
         findings.require(played.journal.contains(text), || {
-            format!("the journal does not have `{text}`")
+            format!("no `{text}` in the journal")
         });
     }
     if let Some(labels) = &case.labels {
         findings.require(
             report["flow"]["labels"] == serde_json::json!(labels),
-            || format!("labels {}, not {labels:?}", report["flow"]["labels"]),
+            || format!("labels {}, expected {labels:?}", report["flow"]["labels"]),
         );
     }
     was_asked(findings, case, played);
@@ -104,22 +104,22 @@ pub(crate) fn as_expected(findings: &mut Findings, case: &CaseFile, played: &Pla
             .map(|call| call["outcome"].as_str().unwrap_or_default())
             .collect();
         findings.require(&found == outcomes, || {
-            format!("outcomes {found:?}, not {outcomes:?}")
+            format!("outcomes {found:?}, expected {outcomes:?}")
         });
     }
 }
 
-/// Whoever answers was shown what the case says, as often as it says.
-fn was_asked(findings: &mut Findings, case: &CaseFile, played: &Played) {
+/// Checks that the approver got the expected number of questions, with the expected texts.
+fn was_asked(findings: &mut Findings, case: &CaseFile, played: &RunOutcome) {
     let shown = &played.shown;
     if let Some(count) = case.asking.questions {
         findings.require(shown.len() == count, || {
-            format!("{} questions, not {count}: {shown:?}", shown.len())
+            format!("{} questions, expected {count}: {shown:?}", shown.len())
         });
     }
     for text in &case.asking.question_contains {
         let is_there = shown.iter().any(|question| question.contains(text));
-        findings.require(is_there, || format!("no question has `{text}`: {shown:?}"));
+        findings.require(is_there, || format!("no `{text}` in a question: {shown:?}"));
     }
 }
 
@@ -127,40 +127,40 @@ fn error_as_expected(findings: &mut Findings, case: &CaseFile, report: &Value) {
     let error = &report["error"];
     let text = |key: &str| error[key].as_str().unwrap_or_default();
     findings.require(error.is_object(), || {
-        "an uncaught error without `error`".into()
+        "an uncaught error, but no `error` in the report".into()
     });
     if let Some(name) = &case.error_name {
         findings.require(text("name") == name, || {
-            format!("a {}, not a {name}: {}", text("name"), text("message"))
+            format!("{}, expected {name}: {}", text("name"), text("message"))
         });
     }
     for part in &case.error_contains {
         findings.require(text("message").contains(part), || {
-            format!("`{}` does not say `{part}`", text("message"))
+            format!("no `{part}` in `{}`", text("message"))
         });
     }
     if let Some(line) = case.line {
         findings.require(error["line"] == line, || {
-            format!("line {}, not {line}", error["line"])
+            format!("line {}, expected {line}", error["line"])
         });
     }
     if let Some(max) = case.error_bytes_max {
         let size = text("name").len() + text("message").len() + text("stack").len();
         findings.require(size <= max, || {
-            format!("an error of {size} bytes, more than {max}")
+            format!("an error of {size} bytes, expected at most {max}")
         });
     }
 }
 
-/// The run came to a limit of time that its case does not speak of.
-pub(crate) fn ran_out_of_time(case: &CaseFile, played: &Played) -> bool {
+/// Returns whether the run reached a time limit that its case does not expect.
+pub(crate) fn ran_out_of_time(case: &CaseFile, played: &RunOutcome) -> bool {
     let word = outcome(&played.report);
     matches!(&*word, "limit:time" | "limit:cpu") && !case.expect.contains(&word)
 }
 
-/// I3: never longer than its deadline and a quarter of a second, or as much more as the machine
-/// is slower.
-pub(crate) fn in_time(findings: &mut Findings, deadline_ms: u64, slower: u32, played: &Played) {
+/// I3: the run takes at most a quarter of a second longer than its deadline, scaled for a slower
+/// machine.
+pub(crate) fn in_time(findings: &mut Findings, deadline_ms: u64, slower: u32, played: &RunOutcome) {
     let most = Duration::from_millis(deadline_ms + 250 * u64::from(slower));
     findings.require(played.wall <= most, || {
         format!(
@@ -170,12 +170,13 @@ pub(crate) fn in_time(findings: &mut Findings, deadline_ms: u64, slower: u32, pl
     });
 }
 
-/// I5: what reached a tool was decided and recorded before; and as often as the case says.
+/// I5: every call that reached a tool was decided and recorded before, and the tools got the
+/// expected number of calls.
 pub(crate) fn calls_were_recorded(
     findings: &mut Findings,
     case: &CaseFile,
-    played: &Played,
-    reached: &[Reached],
+    played: &RunOutcome,
+    reached: &[ReachedCall],
 ) {
     for call in reached
         .iter()
@@ -201,24 +202,27 @@ pub(crate) fn calls_were_recorded(
     for (tool, count) in &case.calls {
         let found = reached.iter().filter(|call| call.tool == tool).count();
         findings.require(found == *count, || {
-            format!("{tool} was reached {found} times, not {count}")
+            format!("{tool} got {found} calls, expected {count}")
         });
     }
     if let Some(args) = &case.args {
         let found: Vec<_> = reached.iter().map(|call| &call.args).collect();
         findings.require(found.iter().copied().eq(args), || {
-            format!("arguments {found:?}, not {args:?}")
+            format!("arguments {found:?}, expected {args:?}")
         });
     }
 }
 
-/// I6: the chain verifies, each decision has its reasons, and there is one end, the report's.
-pub(crate) fn journal_is_whole(findings: &mut Findings, case: &CaseFile, played: &Played) {
+/// I6: the journal's chain verifies, each decision has reasons, and the journal contains one end,
+/// equal to that of the report.
+pub(crate) fn journal_is_whole(findings: &mut Findings, case: &CaseFile, played: &RunOutcome) {
     let verified = match airlock::core::journal::read(played.journal.as_bytes()) {
         Ok(verified) => verified,
         Err(broken) => return findings.add(Err(format!("I6: the journal is broken: {broken}"))),
     };
-    findings.require(verified.cut.is_none(), || "I6: the journal is cut".into());
+    findings.require(verified.cut.is_none(), || {
+        "I6: the journal is incomplete".into()
+    });
     findings.require(verified.in_doubt.is_empty(), || {
         format!("I6: in doubt after the end: {:?}", verified.in_doubt)
     });
@@ -262,8 +266,8 @@ pub(crate) fn journal_is_whole(findings: &mut Findings, case: &CaseFile, played:
     }
 }
 
-/// I7: nothing that was planted came out.
-pub(crate) fn nothing_leaked(findings: &mut Findings, played: &Played) {
+/// I7: no planted secret is in the report, the console or the journal.
+pub(crate) fn nothing_leaked(findings: &mut Findings, played: &RunOutcome) {
     let report = played.report.to_string();
     for (place, text) in [("report", &report), ("journal", &played.journal)] {
         if let Some(at) = text.find(CANARY) {
@@ -299,7 +303,7 @@ fn calls(report: &Value) -> impl Iterator<Item = &Value> {
         .iter()
 }
 
-fn lines(played: &Played) -> impl Iterator<Item = Value> {
+fn lines(played: &RunOutcome) -> impl Iterator<Item = Value> {
     played
         .journal
         .lines()

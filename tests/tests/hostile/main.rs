@@ -1,5 +1,5 @@
-//! Hostile scripts: one file in `tests/hostile`, one test here. Each plays
-//! alone, with everything measured around it; then 64 play at once.
+//! Tests hostile scripts: each file in `tests/hostile` is one test. Each script runs alone, with
+//! measurements before and after it. Then the scripts run 64 at a time.
 
 mod crowd;
 mod invariants;
@@ -16,10 +16,10 @@ use tests::case_file::{Attack, CaseFile, read_folder};
 use tests::patience::SLOWER;
 use tests::stage::{CANARY, Stage};
 
-/// Within it the largest folder is refused; a debug build reads ten thousand rules in it.
+/// Maximum time until the largest policy folder is refused, in a debug build.
 const FOLDER_WALL: Duration = Duration::from_secs(1_200);
-/// How often a run that kept more than it may is played again. What is never given back is kept
-/// each time; what the allocator keeps for the next run has an end.
+/// Maximum number of repetitions of a run that kept too much memory. A leak grows with each
+/// repetition; memory that the allocator keeps for the next run does not grow.
 const PLAYED_AGAIN_MAX: usize = 16;
 const PLANTED: &str = "AIRLOCK_TEST_PLANTED";
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     if std::env::var_os(PLANTED).is_none() {
         return plant();
     }
-    // Scripts make tools panic on purpose; what those say would bury the results.
+    // Some tools panic on purpose. Their messages would hide the results.
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string();
         if !text.contains(CANARY) {
@@ -35,11 +35,11 @@ fn main() -> ExitCode {
         }
     }));
     let mut arguments = Arguments::from_args();
-    // What is measured around a run must be that run's.
+    // Measurements around a run must not include another run.
     arguments.test_threads = Some(1);
     let cases = read_folder(&workspace().join("tests/hostile")).expect("the case files");
     let stage = Arc::new(Stage::new().expect("a broker"));
-    // What is made once, at the first run, belongs to no case.
+    // The first runs allocate memory that belongs to no case.
     for _ in 0..3 {
         stage.reference().expect("the reference run");
     }
@@ -51,9 +51,9 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Starts this program again with credentials in its environment and arguments in reach.
+/// Starts this program again with credentials in its environment and arguments.
 fn plant() -> ExitCode {
-    let mut again = Command::new(std::env::current_exe().expect("a test knows where it is"));
+    let mut again = Command::new(std::env::current_exe().expect("the path of this test"));
     again.args(std::env::args_os().skip(1)).env(PLANTED, "yes");
     for name in [
         "API_TOKEN",
@@ -76,25 +76,26 @@ fn alone(case: CaseFile, stage: &Arc<Stage>) -> Trial {
     })
 }
 
-/// Nobody builds on a folder that was tampered with, and it is said what is wrong and where.
+/// Checks that no broker starts with a damaged policy folder, and that the error names the fault
+/// and its position.
 fn start_nothing(case: &CaseFile, attack: Attack, stage: &Stage) -> Result<(), String> {
     let since = Instant::now();
     let said = stage.refusal(attack).map_err(|e| format!("{e:#}"))?;
     let mut findings = Findings::default();
     findings.require(case.expect == ["not_started"], || {
         format!(
-            "I10: `not_started` where the case expects {:?}",
+            "I10: the run ended as `not_started`, expected {:?}",
             case.expect
         )
     });
     for part in &case.error_contains {
         findings.require(said.contains(part), || {
-            format!("`{said:.600}` does not say `{part}`")
+            format!("no `{part}` in `{said:.600}`")
         });
     }
     findings.require(!said.contains(CANARY), || format!("I7: {said}"));
     findings.require(said.len() < 4_000, || {
-        format!("{} bytes of finding", said.len())
+        format!("the error has {} bytes", said.len())
     });
     let wall = since.elapsed();
     findings.require(wall < FOLDER_WALL, || format!("I3: {wall:?}"));
@@ -104,8 +105,8 @@ fn start_nothing(case: &CaseFile, attack: Attack, stage: &Stage) -> Result<(), S
 
 fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
     let mut missed = play_once(case, stage, 1)?;
-    // A run may be late, or be stopped before it came to what it is about, where the machine did
-    // not run it for a moment, or is slow; one that is late of itself is so at every pace.
+    // A slow or busy machine may delay a run, or stop it before its attack. A run that is late for
+    // another reason is late with every factor.
     for slower in SLOWER {
         if missed.is_some() {
             let case = stage.slower(case, slower).map_err(|e| format!("{e:#}"))?;
@@ -115,7 +116,7 @@ fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
     missed.map_or(Ok(()), Err)
 }
 
-/// What was wrong with the time of a run and with nothing else, if anything was.
+/// Plays a case once. Returns the findings about time, and fails on all other findings.
 fn play_once(case: &CaseFile, stage: &Stage, slower: u32) -> Result<Option<String>, String> {
     let mut findings = Findings::default();
     let mut of_time = Findings::default();
@@ -136,7 +137,7 @@ fn play_once(case: &CaseFile, stage: &Stage, slower: u32) -> Result<Option<Strin
         let again = stage.play(case).map_err(|e| format!("{e:#}"))?;
         findings.require(again.report["value"] == played.report["value"], || {
             format!(
-                "twice the same script and seed: {} and {}",
+                "the same script and seed returned {} and {}",
                 played.report["value"], again.report["value"]
             )
         });
@@ -146,7 +147,7 @@ fn play_once(case: &CaseFile, stage: &Stage, slower: u32) -> Result<Option<Strin
         findings.add(keeps_once(case, stage));
     }
     findings.require(stage.log.count() == 0, || {
-        "I9: a tool was reached after the end of the run".into()
+        "I9: a tool got a call after the end of the run".into()
     });
     findings.add(stage.reference().map_err(|e| format!("I4: {e:#}")));
     if findings.is_empty() {
@@ -156,8 +157,8 @@ fn play_once(case: &CaseFile, stage: &Stage, slower: u32) -> Result<Option<Strin
     findings.into_result().map(|()| None)
 }
 
-/// What a run leaves beyond the bound may be the allocator's: freed, and kept for the next run.
-/// Then there is a next one that stays within it.
+/// Repeats a run that kept too much memory. If the allocator only keeps freed memory, a later run
+/// stays within the limit.
 fn keeps_once(case: &CaseFile, stage: &Stage) -> Result<(), String> {
     let mut kept = Ok(());
     for _ in 0..PLAYED_AGAIN_MAX {
@@ -167,5 +168,5 @@ fn keeps_once(case: &CaseFile, stage: &Stage) -> Result<(), String> {
             break;
         }
     }
-    kept.map_err(|e| format!("I2/I8: each run keeps more: {e}"))
+    kept.map_err(|e| format!("I2/I8: each run keeps more memory: {e}"))
 }

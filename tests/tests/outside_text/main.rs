@@ -1,28 +1,32 @@
-//! Text from outside that is made to cost: every parser of the broker answers or
-//! refuses it soon, and a signal ends the program meanwhile.
+//! Tests every parser of the broker with text that is expensive to parse. The parser must accept or
+//! refuse the text quickly, and a signal must end the program meanwhile.
 //!
-//! `cargo xtask bench outside-text` runs this on a release build, in all sizes, holds
-//! every text to a second and shows the figures. Here the smallest size is tried.
+//! `cargo xtask bench outside-text` runs this test on a release build, in all sizes, limits every
+//! text to a second and shows the times. `cargo test` tries only the smallest size.
 
 mod texts;
 
-use std::sync::Mutex;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
-use tests::command::{Ended, Home, start};
+use serde_json::{Value, json};
+use tests::command::{CommandOutput, Home, start};
 use tests::stdio_host::StdioHost;
 use texts::Text;
 
-/// Files of rules and of tools end at 1 MiB; what is longer is refused unread.
+/// Sizes in bytes. Rule files and tool files are limited to 1 MiB; a longer file is refused without
+/// being parsed.
 const SIZES: [usize; 4] = [20_000, 200_000, 1_000_000, 2_000_000];
 
 fn is_measured() -> bool {
     std::env::var_os("AIRLOCK_MEASURED").is_some()
 }
 
-/// For one text, the start of the program included. Quadratic work takes longer in any build.
+/// Returns the time limit for one text, including the start of the program. A quadratic parser
+/// takes longer than this in any build.
 fn bound() -> Duration {
     Duration::from_secs(if is_measured() { 1 } else { 60 })
 }
@@ -31,10 +35,10 @@ fn sizes() -> &'static [usize] {
     if is_measured() { &SIZES } else { &SIZES[..1] }
 }
 
-/// What one kind of text took.
+/// The measurements of one kind of text.
 struct Kind {
     name: &'static str,
-    /// The slowest of each size, and its text.
+    /// The slowest text of each size.
     slowest: Mutex<[(Duration, &'static str); SIZES.len()]>,
 }
 
@@ -46,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// All texts, in all sizes: `run` makes something of one.
+    /// Runs all texts in all sizes through `run`, and checks the limits.
     fn hold(&self, texts: &[Text], run: impl Fn(&Text, usize) -> Duration) {
         let mut late = Vec::new();
         for text in texts {
@@ -76,9 +80,9 @@ impl Kind {
     }
 }
 
-/// It ended by itself, with one of these codes.
+/// Checks that the command ended with one of these exit codes, and returns its duration.
 #[track_caller]
-fn ended_with(ended: &Ended, codes: &[i32]) -> Duration {
+fn ended_with(ended: &CommandOutput, codes: &[i32]) -> Duration {
     let fits = ended.code.is_some_and(|code| codes.contains(&code));
     let brief = |text: &str| text.chars().take(2_000).collect::<String>();
     let (out, err) = (brief(&ended.stdout), brief(&ended.stderr));
@@ -90,9 +94,9 @@ fn ended_with(ended: &Ended, codes: &[i32]) -> Duration {
     ended.wall
 }
 
-/// What a refusal says is read by a person.
+/// Checks that an error is short enough for a person to read.
 #[track_caller]
-fn is_short(ended: &Ended) {
+fn is_short(ended: &CommandOutput) {
     let bytes = ended.stdout.len() + ended.stderr.len();
     assert!(bytes < 2_000_000, "{bytes} bytes");
 }
@@ -214,7 +218,7 @@ fn journals() {
     });
 }
 
-/// The text is whole, and only long.
+/// The journal is valid, but long.
 #[test]
 fn a_journal_of_many_calls_is_shown_in_the_time_that_reading_it_takes() {
     let home = Home::new();
@@ -269,6 +273,88 @@ fn schemas_of_tools_in_types() {
     });
 }
 
+/// Runs a script with one server, `shop`, that this command starts.
+fn run_with_server(home: &Home, command: &[&str]) -> CommandOutput {
+    let (program, arguments) = command.split_first().unwrap();
+    let config = format!(
+        "[rules]\nallow = [\"*.*\"]\n[servers.shop]\ncommand = {}\nargs = {}\n",
+        json!(program),
+        json!(arguments)
+    );
+    home.write("airlock.toml", config);
+    home.run(["run", "--config", "airlock.toml", "-e", "return 1"])
+}
+
+#[test]
+fn schemas_of_tools_in_a_run() {
+    let home = Home::new();
+    let program = tests::command::program("replaying-server");
+    let program = program.to_str().unwrap();
+    Kind::new("JSON Schema, in a run").hold(texts::SCHEMAS, |text, size| {
+        let Ok(schema) = serde_json::from_str::<Value>(&text.of(size)) else {
+            return Duration::ZERO;
+        };
+        let bad = json!({"name": "bad", "inputSchema": schema, "outputSchema": schema});
+        let fine = json!({"name": "fine", "inputSchema": {"type": "object"}});
+        let tools = home.write("tools.json", json!([bad, fine]).to_string());
+        let ended = run_with_server(&home, &[program, tools.to_str().unwrap()]);
+        ended_with(&ended, &[0])
+    });
+}
+
+/// The server sends the hostile text instead of a response to the first request.
+#[test]
+fn messages_of_servers() {
+    let home = Home::new();
+    Kind::new("JSON, from a server").hold(texts::JSON, |text, size| {
+        let answer = home.write("answer.json", text.of(size) + "\n");
+        let script = "read line; cat \"$0\"";
+        let ended = run_with_server(&home, &["sh", "-c", script, answer.to_str().unwrap()]);
+        ended_with(&ended, &[30])
+    });
+}
+
+#[test]
+fn event_streams_of_servers() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("shop=http://{}/mcp", listener.local_addr().unwrap());
+    let stream = Arc::new(Mutex::new(String::new()));
+    let sent = Arc::clone(&stream);
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let body = sent.lock().unwrap().clone();
+            std::thread::spawn(move || send_events(connection, &body));
+        }
+    });
+    let home = Home::new();
+    Kind::new("event streams").hold(texts::EVENTS, |text, size| {
+        *stream.lock().unwrap() = text.of(size);
+        let ended = home.run(["run", "--server", &server, "-e", "return 1"]);
+        ended_with(&ended, &[30])
+    });
+}
+
+/// Answers the first request of a connection with the text. Refuses a request for the rest of a
+/// stream.
+fn send_events(connection: TcpStream, body: &str) -> Option<()> {
+    let mut reader = BufReader::new(connection.try_clone().ok()?);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    if line.starts_with("GET ") {
+        let refused = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
+        return (&connection).write_all(refused.as_bytes()).ok();
+    }
+    while line != "\r\n" {
+        line.clear();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    (&connection).write_all(head.as_bytes()).ok()?;
+    (&connection).write_all(body.as_bytes()).ok()
+}
+
 #[test]
 fn patterns_of_search() {
     let home = Home::new();
@@ -287,7 +373,7 @@ fn patterns_of_search() {
     });
 }
 
-/// Rules that are only many, which takes a debug build some seconds, or any build none.
+/// The rules are valid, but many. Loading them takes a debug build some seconds.
 #[test]
 fn a_signal_ends_the_program_at_any_moment_of_the_start() {
     let many = texts::CEDAR

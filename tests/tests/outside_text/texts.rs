@@ -1,11 +1,11 @@
-//! The hostile texts: each a short piece over and over, between a beginning and an end.
+//! The hostile texts: each repeats a short piece between a beginning and an end.
 
-/// One way to be hostile, at any size.
+/// One kind of hostile text, for any size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text {
     pub(crate) name: &'static str,
     head: &'static str,
-    /// `{n}` counts.
+    /// The repeated piece, in which `{n}` is replaced by a counter.
     unit: &'static str,
     tail: &'static str,
 }
@@ -25,7 +25,7 @@ const fn text(
 }
 
 impl Text {
-    /// As long as it may be within so many bytes.
+    /// Returns the longest text within this many bytes.
     pub(crate) fn of(&self, bytes: usize) -> String {
         let mut text = self.head.to_owned();
         for n in 0_usize.. {
@@ -246,7 +246,7 @@ pub(crate) const JSON: &[Text] = &[
     text("empty-lines", "", "\n", ""),
 ];
 
-/// Files about the tool `logs_search` of the server `demo`.
+/// Tool files for the tool `logs_search` of the server `demo`.
 pub(crate) const TOOL_FILES: &[Text] = &[
     text(
         "arguments",
@@ -281,7 +281,7 @@ pub(crate) const TOOL_FILES: &[Text] = &[
     text("lines", "{\"name\":\"logs_search\",", "\n", "\"b\":1}"),
 ];
 
-/// The schema of a tool, inside its list.
+/// Schemas of a tool, inside its list.
 pub(crate) const SCHEMAS: &[Text] = &[
     text(
         "properties",
@@ -413,4 +413,45 @@ pub(crate) const PATTERNS: &[Text] = &[
     text("options", "", "(a?)*", "b"),
     text("classes", "", "\\p{L}{100}", ""),
     text("stars", "", ".*", "x"),
+];
+
+/// Text that a server sends on an event stream.
+pub(crate) const EVENTS: &[Text] = &[
+    text("data-lines", "", "data: x\n", "\n"),
+    text("empty-data", "", "data\n", "\n"),
+    text("one-line", "data: ", "x", "\n\n"),
+    text("open-line", "data: ", "x", ""),
+    text("comments", "", ":\n", "\n"),
+    text("returns", "", "\r", "\n"),
+    text("events", "", "event: a{n}\ndata: {}\n\n", ""),
+    text("ids", "", "id: {n}\ndata:\n\n", ""),
+    text("retries", "", "retry: {n}\n", "\n"),
+    text("fields", "", "a{n}\n", "\n"),
+    text("no-data", "", "\n", ""),
+    text(
+        "notifications",
+        "",
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":\
+        {\"level\":\"info\",\"data\":\"a{n}\"}}\n\n",
+        "",
+    ),
+    text(
+        "list-changes",
+        "",
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n",
+        "",
+    ),
+    text(
+        "requests",
+        "",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"sampling/createMessage\",\
+        \"params\":{}}\n\n",
+        "",
+    ),
+    text(
+        "answers-to-nothing",
+        "",
+        "data: {\"jsonrpc\":\"2.0\",\"id\":\"a{n}\",\"result\":{}}\n\n",
+        "",
+    ),
 ];

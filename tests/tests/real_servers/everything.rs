@@ -1,4 +1,4 @@
-//! `server-everything`: every kind of content there is.
+//! Tests `server-everything`, which returns every kind of content.
 
 use std::process::Command;
 
@@ -26,7 +26,7 @@ try {
 return { text, sum, weather, image, noted, links, resource, long, refused };
 "#;
 
-/// What `server-everything` answers, whatever carries it.
+/// Checks the answers of `server-everything`, over any transport.
 fn is_everything(value: &Value) {
     assert_eq!(value["text"], "Echo: hällo\n\u{1f600}");
     assert_eq!(value["sum"], "The sum of 2 and 40 is 42.");
@@ -44,7 +44,7 @@ fn is_everything(value: &Value) {
             .as_str()
             .unwrap()
             .starts_with("iVBORw0KGgo"),
-        "base64 of a PNG, as it came"
+        "the unchanged base64 of a PNG"
     );
     assert!(
         value["noted"] == "Error: Operation failed"
@@ -117,7 +117,7 @@ fn everything_over_streamable_http() {
 }
 
 #[test]
-fn a_pin_to_an_era_that_the_server_does_not_speak_is_a_problem() {
+fn unsupported_pinned_era_is_a_problem() {
     let Some(servers) = installed() else { return };
     let everything = with(
         stdio(&servers.npm("server-everything"), &["stdio"]),

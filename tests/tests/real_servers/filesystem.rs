@@ -1,4 +1,4 @@
-//! `server-filesystem`: results with a schema, and a server's own refusal.
+//! Tests `server-filesystem`: results with a schema, and a refusal by the server.
 
 use serde_json::{Value, json};
 use tests::command::Home;

@@ -1,4 +1,4 @@
-//! `mcp-server-git`: several calls at once, in both eras.
+//! Tests `mcp-server-git`: several calls at once, in both eras.
 
 use std::process::Command;
 
@@ -32,7 +32,7 @@ return {{ status, log, diff, outside }};
         let text = |key: &str| {
             value[key]
                 .as_str()
-                .unwrap_or_else(|| panic!("{era}: `{key}` is not a text: {value:#}"))
+                .unwrap_or_else(|| panic!("{era}: `{key}` is not a string: {value:#}"))
                 .to_owned()
         };
         assert!(
@@ -55,7 +55,7 @@ return {{ status, log, diff, outside }};
     }
 }
 
-/// A repository with one commit and one change.
+/// Creates a repository with one commit and one change.
 pub(crate) fn repository(home: &Home) -> String {
     let path = home.path().join("repo");
     let git = |args: &[&str]| {

@@ -1,5 +1,5 @@
-//! Servers that nobody here wrote, over both transports and in both eras: what
-//! they answer has to arrive as what it is. One file per server.
+//! Tests third-party servers over both transports and in both eras. Their results must arrive
+//! unchanged. Each server has its own file.
 
 mod everything;
 mod filesystem;
@@ -14,14 +14,14 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home, start};
+use tests::command::{CommandOutput, Home, start};
 use tests::patience::wait_until;
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
-/// Runs code with these servers, everything allowed; `servers` is the table of `airlock.toml`.
-fn run(home: &Home, servers: &Value, code: &str) -> Ended {
+/// Runs code with these servers and all calls allowed. `servers` is the table of `airlock.toml`.
+fn run(home: &Home, servers: &Value, code: &str) -> CommandOutput {
     let config =
         toml::to_string(&json!({"servers": servers, "rules": {"allow": ["*.*"]}})).unwrap();
     let config = home.write("airlock.toml", config);
@@ -36,7 +36,7 @@ fn run(home: &Home, servers: &Value, code: &str) -> Ended {
         "1000s",
     ];
     let mut command = home.airlock(args);
-    // Python writes its caches beside its packages, which are shared; the home is not.
+    // Otherwise Python would write its caches beside its packages, which all tests share.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     start(&mut command, "").wait()
 }
@@ -60,27 +60,27 @@ fn with(mut server: Value, key: &str, what: impl Into<Value>) -> Value {
 }
 
 /// A server over HTTP, stopped at the end of the test.
-struct Listening {
+struct HttpServerProcess {
     child: Child,
     url: String,
 }
 
-impl Drop for Listening {
+impl Drop for HttpServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// On a port that was free a moment ago. Where somebody else took it, the server ends, and
-/// another is tried.
-fn listen(make: impl Fn(u16) -> Command) -> Listening {
+/// Starts a server on a port that was free a moment ago. If another process has taken the port, the
+/// server ends, and this function tries another port.
+fn listen(make: impl Fn(u16) -> Command) -> HttpServerProcess {
     const TRIES: usize = 3;
     let listening = (0..TRIES).find_map(|_| try_listen(&make));
     listening.expect("a server that listens")
 }
 
-fn try_listen(make: impl Fn(u16) -> Command) -> Option<Listening> {
+fn try_listen(make: impl Fn(u16) -> Command) -> Option<HttpServerProcess> {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -90,7 +90,7 @@ fn try_listen(make: impl Fn(u16) -> Command) -> Option<Listening> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut listening = Listening {
+    let mut listening = HttpServerProcess {
         child,
         url: format!("http://127.0.0.1:{port}/mcp"),
     };
@@ -103,7 +103,8 @@ fn try_listen(make: impl Fn(u16) -> Command) -> Option<Listening> {
     (is_open && !has_ended).then_some(listening)
 }
 
-/// Somebody else listens there: who calls a free port may by chance be connected to itself.
+/// Returns whether a process listens on the port. A connection to a free local port may by chance
+/// be connected to itself.
 fn is_listened_to(port: u16) -> bool {
     let stream = TcpStream::connect(("127.0.0.1", port));
     stream.is_ok_and(|it| it.local_addr().unwrap() != it.peer_addr().unwrap())

@@ -1,4 +1,4 @@
-//! `server-memory`: nested arguments, and what really happens outside.
+//! Tests `server-memory`: nested arguments, and effects on a file.
 
 use serde_json::json;
 use tests::command::Home;
@@ -43,6 +43,6 @@ return { made, graph, found, wrong };
     assert_eq!(value["wrong"], "invalid-arguments");
     assert!(
         std::fs::read_to_string(file).unwrap().contains("Ada"),
-        "it really happened outside"
+        "the server did not write the file"
     );
 }

@@ -1,5 +1,5 @@
-//! What `server-everything` asks of its host, and what it has besides tools, through
-//! `airlock serve`: a form, an address, a text of the model, prompts, resources.
+//! Tests `server-everything` through `airlock serve`: its requests to the host for a form, an
+//! address or a text from the model, and its prompts and resources.
 
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -18,7 +18,7 @@ fn host(home: &Home, capabilities: &Value) -> Option<StdioHost> {
     Some(StdioHost::start(&mut command, capabilities))
 }
 
-/// Runs one line and says this to what the server asks in it; what it asked, and the result.
+/// Runs one line and gives this answer to the server's request. Returns the request and the result.
 fn asked(host: &mut StdioHost, code: &str, said: &Value) -> (Value, String) {
     let params = json!({"name": "run_script", "arguments": {"code": code}});
     let id = host.ask("tools/call", &params);
@@ -32,7 +32,7 @@ fn asked(host: &mut StdioHost, code: &str, said: &Value) -> (Value, String) {
 }
 
 #[test]
-fn a_real_server_asks_the_host_through_airlock() {
+fn server_request_passes_through_to_host() {
     let home = Home::new();
     let can = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}});
     let Some(mut host) = host(&home, &can) else {
@@ -80,13 +80,13 @@ fn a_real_server_asks_the_host_through_airlock() {
 }
 
 #[test]
-fn a_real_server_is_told_exactly_what_its_host_can_be_asked() {
+fn server_sees_exact_host_capabilities() {
     for (can, expected) in [(json!({}), false), (json!({"sampling": {}}), true)] {
         let home = Home::new();
         let Some(mut host) = host(&home, &can) else {
             return;
         };
-        // It lists these tools to those alone who can be asked.
+        // The server lists these tools only if the host supports its requests.
         let found = host.call(
             "search_tools",
             &json!({"query": "trigger elicitation sampling request"}),
@@ -102,7 +102,7 @@ fn a_real_server_is_told_exactly_what_its_host_can_be_asked() {
 }
 
 #[test]
-fn prompts_and_resources_of_a_real_server_are_there_where_they_are_offered() {
+fn offered_prompts_and_resources_pass_through() {
     let home = Home::new();
     let Some(mut host) = host(&home, &json!({})) else {
         return;

@@ -1,4 +1,4 @@
-//! Several of them in one script.
+//! Tests several third-party servers in one script.
 
 use serde_json::json;
 use tests::command::Home;
@@ -9,7 +9,7 @@ use crate::sqlite::sqlite;
 use crate::{run, stdio};
 
 #[test]
-fn one_script_uses_four_servers_at_once() {
+fn one_script_uses_four_servers() {
     let Some(servers) = installed() else { return };
     let home = Home::new();
     let repo = repository(&home);

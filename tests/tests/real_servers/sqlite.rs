@@ -1,4 +1,4 @@
-//! `mcp-server-sqlite`: written against an older SDK, without any output schema.
+//! Tests `mcp-server-sqlite`, which uses an older SDK and has no output schemas.
 
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -14,7 +14,7 @@ pub(crate) fn sqlite(servers: &RealServers, home: &Home) -> Value {
 }
 
 #[test]
-fn sqlite_without_any_output_schema() {
+fn sqlite_works_without_output_schemas() {
     let Some(servers) = installed() else { return };
     let home = Home::new();
     let code = r#"
@@ -27,7 +27,7 @@ return { made, wrote, rows, tables, refused };
 "#;
     let value = value(&home, &json!({"db": sqlite(servers, &home)}), code);
     assert_eq!(value["made"], "Table created successfully");
-    // Python's own notation, which is no JSON: it stays the text that it is.
+    // Python's notation is not JSON, so the result stays a string.
     assert_eq!(value["wrote"], "[{'affected_rows': 2}]");
     assert_eq!(
         value["rows"],
@@ -36,6 +36,6 @@ return { made, wrote, rows, tables, refused };
     assert_eq!(value["tables"], "[{'name': 'notes'}]");
     assert!(
         value["refused"].as_str().unwrap().starts_with("Error: "),
-        "the server calls this a success, and so do we"
+        "the server reports a success, so airlock does too"
     );
 }

@@ -1,4 +1,4 @@
-//! `mcp-server-time`: over stdio and over HTTP, in both eras.
+//! Tests `mcp-server-time` over stdio and over HTTP, in both eras.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn is_time(value: &Value, how: &str) {
 }
 
 #[test]
-fn time_over_stdio_in_both_eras() {
+fn time_server_over_stdio_in_both_eras() {
     let Some(servers) = installed() else { return };
     let server = stdio(
         &servers.python("mcp-server-time"),
@@ -53,9 +53,10 @@ fn time_over_stdio_in_both_eras() {
 }
 
 #[test]
-fn time_over_http_in_both_eras() {
+fn time_server_over_http_in_both_eras() {
     let Some(servers) = installed() else { return };
-    // The package's own server, handed to its own transport: its program only offers stdio.
+    // Runs the package's server with the SDK's HTTP transport, because its program supports only
+    // stdio.
     let code = "import sys\nfrom mcp_server_time.server import create_server\n\
         create_server('UTC').run('streamable-http', host='127.0.0.1', port=int(sys.argv[1]))";
     let server = listen(|port| {

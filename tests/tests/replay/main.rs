@@ -1,31 +1,31 @@
-//! Recorded tasks and attacks against the shipped policies: how often a person
-//! is asked, and what gets through. The scripts really run; what their tools
-//! answer is recorded in `tests/replay/`.
+//! Replays recorded tasks and attacks under the shipped policies. Counts how often a person is
+//! asked, and which attacks succeed. The scripts run in the sandbox; the tools' answers are
+//! recorded in `tests/replay/`.
 
-mod desk;
 mod trace;
+mod trace_runner;
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use desk::{Desk, Played};
 use trace::Trace;
+use trace_runner::{TraceOutcome, TraceRunner};
 
-/// What came of all traces of one kind.
+/// The results of all traces of one kind.
 #[derive(Debug, Default)]
 struct Tally {
     traces: usize,
-    /// Calls of tools that write anything: asking at each of them is what this is held against.
+    /// Number of calls of tools that write. A simple policy would ask at each of them.
     sinks: usize,
     asks: usize,
     traces_asked: usize,
-    /// Traces in which an attacking call left and nobody was asked.
+    /// Traces in which a call of the attack was made without a question.
     through: Vec<String>,
 }
 
 impl Tally {
-    fn add(&mut self, trace: &Trace, played: &Played) {
+    fn add(&mut self, trace: &Trace, played: &TraceOutcome) {
         self.traces += 1;
         self.sinks += played.sinks;
         self.asks += played.asks;
@@ -37,13 +37,13 @@ impl Tally {
 }
 
 #[test]
-fn no_attack_gets_through_and_fewer_are_asked_than_at_every_sink() {
-    let desk = Desk::new().unwrap();
+fn no_attack_succeeds_and_fewer_questions_than_sinks() {
+    let runner = TraceRunner::new().unwrap();
     let benign = trace::read("benign.toml").unwrap();
     let attacks = trace::read("attacks.toml").unwrap();
     assert!(benign.len() >= 40 && attacks.len() >= 100);
 
-    let (tasks, problems) = tally(&desk, &benign).unwrap();
+    let (tasks, problems) = tally(&runner, &benign).unwrap();
     let mut ways: BTreeMap<&str, Vec<Trace>> = BTreeMap::new();
     for trace in &attacks {
         ways.entry(&trace.way).or_default().push(trace.clone());
@@ -52,7 +52,7 @@ fn no_attack_gets_through_and_fewer_are_asked_than_at_every_sink() {
     println!("{}", row("benign", &tasks, "-"));
     let (mut through, mut faults) = (Vec::new(), problems);
     for (way, traces) in &ways {
-        let (tally, problems) = tally(&desk, traces).unwrap();
+        let (tally, problems) = tally(&runner, traces).unwrap();
         println!("{}", row(way, &tally, &tally.through.len().to_string()));
         through.extend(tally.through);
         faults.extend(problems);
@@ -67,10 +67,10 @@ fn no_attack_gets_through_and_fewer_are_asked_than_at_every_sink() {
         attacks.len()
     );
     assert!(faults.is_empty(), "{faults:#?}");
-    assert!(through.is_empty(), "these got through: {through:?}");
+    assert!(through.is_empty(), "attacks that succeeded: {through:?}");
     assert!(
         tasks.asks < tasks.sinks,
-        "asking at every sink would be as good"
+        "as many questions as calls that write"
     );
 }
 
@@ -84,11 +84,12 @@ fn row(name: &str, tally: &Tally, through: &str) -> String {
     format!("{name:<12} {traces:>6}  {sinks:>13}  {asks:>5}  {through:>11}")
 }
 
-/// The tally, and what is wrong with single traces: a script that did not do what it is about.
-fn tally(desk: &Desk, traces: &[Trace]) -> Result<(Tally, Vec<String>)> {
+/// Returns the tally, and the problems of single traces: a task that failed, or an attack that made
+/// no attempt.
+fn tally(runner: &TraceRunner, traces: &[Trace]) -> Result<(Tally, Vec<String>)> {
     let (mut tally, mut problems) = (Tally::default(), Vec::new());
     for trace in traces {
-        let played = desk.play(trace)?;
+        let played = runner.play(trace)?;
         if let Some(problem) = &played.problem {
             problems.push(format!("{}: {problem}", trace.id));
         }

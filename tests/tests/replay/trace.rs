@@ -1,5 +1,5 @@
-//! Reads recorded traces: a script, what its tools answer, and which calls are
-//! the attack.
+//! Reads recorded traces. A trace has a script, the tools' answers, and the calls that are the
+//! attack.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,22 +10,22 @@ use toml::Value;
 #[derive(Debug, Clone)]
 pub(crate) struct Trace {
     pub(crate) id: String,
-    /// How an attack goes about it; empty for a benign task.
+    /// The attack's method; empty for a benign task.
     pub(crate) way: String,
     pub(crate) script: String,
-    /// Labels that earlier runs of the session left behind.
+    /// Labels that earlier runs left in the session.
     pub(crate) session: Vec<String>,
-    /// JSON texts by tool, one for each call, the last one for all further ones; an error when
-    /// it begins with `!`.
+    /// The results of each tool as JSON texts, one for each call. The last one is the result of all
+    /// further calls. A text that begins with `!` is an error.
     pub(crate) results: BTreeMap<String, Vec<String>>,
     pub(crate) attack: Vec<Attack>,
 }
 
-/// Calls that must not be made without a person.
+/// Calls that must not be made without a person's approval.
 #[derive(Debug, Clone)]
 pub(crate) struct Attack {
     pub(crate) tool: String,
-    /// Of the calls of this tool, only the nth; all of them without a number.
+    /// The number of the tool's call that is the attack, or `None` if all calls of the tool are.
     pub(crate) nth: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn read(name: &str) -> Result<Vec<Trace>> {
     for table in traces {
         let trace = one(table.as_table().context("a trace is a table")?)?;
         if read.iter().any(|it| it.id == trace.id) {
-            bail!("the trace `{}` stands twice", trace.id);
+            bail!("duplicate trace `{}`", trace.id);
         }
         read.push(trace);
     }
@@ -58,10 +58,10 @@ fn one(table: &toml::Table) -> Result<Trace> {
     let text = |key: &str| table.get(key).and_then(Value::as_str).unwrap_or_default();
     let id = text("id").to_owned();
     if let Some(key) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        bail!("`{id}`: `{key}` is no key of a trace");
+        bail!("`{id}`: unknown key `{key}`");
     }
     if id.is_empty() || text("what").is_empty() || text("script").is_empty() {
-        bail!("`{id}`: a trace has an id, says what it is about, and has a script");
+        bail!("`{id}`: a trace needs `id`, `what` and `script`");
     }
     let results = table.get("results").and_then(Value::as_table);
     Ok(Trace {

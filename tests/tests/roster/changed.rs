@@ -1,43 +1,43 @@
-//! Servers whose tools are others by now: nothing leaves that was decided with what they said
-//! before, whether or not what they say now could be taken in.
+//! Tests servers whose tools have changed. A call that was decided with the old descriptions is not
+//! sent, whether or not the new descriptions could be loaded.
 
 use airlock::config::{Config, Environment, Flags};
 use airlock::core::problem::Problem;
 use airlock::{Broker, Builder, Script, ServerState};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::changing::{Changing, redefined, tool};
+use tests::changing::{ChangingServer, redefined, tool};
 
 use super::{offers, run, until, value};
 
 const WRITE: &str = "return await fs.write({}).then(() => 'returned', (e) => e.code)";
 
-fn builder(home: &TempDir, fs: &Changing) -> Builder {
+fn builder(home: &TempDir, fs: &ChangingServer) -> Builder {
     let builder = Broker::builder().state_dir(home.path()).server(fs.spec());
     builder.allow("*.*").unwrap().servers_join_later(true)
 }
 
-async fn connected(home: &TempDir, fs: &Changing) -> Broker {
+async fn connected(home: &TempDir, fs: &ChangingServer) -> Broker {
     let broker = builder(home, fs).build().await.unwrap();
     until(&broker, |it| offers(it, "fs.write")).await;
     broker
 }
 
-/// It says that it has changed, which nobody has to have heard when its answer is there.
+/// Makes the server announce a change. The broker may process the change after the answer arrives.
 async fn changes(broker: &Broker) {
     let report = run(broker, "return (await fs.change({})) && 1").await;
     assert_eq!(value(&report), 1);
 }
 
-/// Both name a tool that the server will not have any more.
+/// Both rules name a tool that the server is about to remove.
 const RULES: &str = r#"
-@id("all") @owner("tests") @reason("they are a test's own")
+@id("all") @owner("tests") @reason("tools of a test")
 permit(principal, action in [Action::"fs.write", Action::"fs.gone", Action::"fs.change"], resource);
 "#;
 const LABELS: &str = "[labels.fs.tools.gone]\nwrites = []\n";
 
-/// A configuration that names the tool `gone` in one way or the other, and a lock file.
-fn naming_gone(home: &TempDir, fs: &Changing, by_rules: bool) -> Builder {
+/// Returns a configuration that names the tool `gone` in one of two ways, and a lock file.
+fn naming_gone(home: &TempDir, fs: &ChangingServer, by_rules: bool) -> Builder {
     let write = |name: &str, text: &str| {
         let path = home.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,10 +62,10 @@ fn naming_gone(home: &TempDir, fs: &Changing, by_rules: bool) -> Builder {
 }
 
 #[tokio::test]
-async fn a_change_that_does_not_fit_the_configuration_hides_none_from_the_lock() {
+async fn unloadable_change_is_still_seen_by_lock() {
     for by_rules in [true, false] {
         let home = TempDir::new().unwrap();
-        let fs = Changing::new("fs", &[tool("write"), tool("gone"), tool("change")]);
+        let fs = ChangingServer::new("fs", &[tool("write"), tool("gone"), tool("change")]);
         let plain = Broker::builder().state_dir(home.path().join("plain"));
         let plain = plain.server(fs.spec()).build().await.unwrap();
         std::fs::write(home.path().join("airlock.lock"), plain.lock().text()).unwrap();
@@ -75,7 +75,8 @@ async fn a_change_that_does_not_fit_the_configuration_hides_none_from_the_lock()
         assert_eq!(value(&run(&broker, WRITE).await), "returned");
         broker.close().await;
 
-        // Another process starts from what was remembered, and the server has changed meanwhile.
+        // Another process starts from the stored descriptions, and the server has changed
+        // meanwhile.
         fs.lists(&[redefined("write"), tool("change")]);
         let broker = builder().servers_join_later(true).build().await.unwrap();
         let mut seen = broker.changes();
@@ -92,29 +93,29 @@ async fn a_change_that_does_not_fit_the_configuration_hides_none_from_the_lock()
         }
         let is_said = |it: &Problem| it.to_string().contains("gone");
         assert!(broker.problems().iter().any(is_said), "{by_rules}");
-        assert_eq!(fs.noted("call write"), 1, "the one before");
+        assert_eq!(fs.noted("call write"), 1, "only the earlier call");
         broker.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_anew_is_asked_what_it_is_before_anything_leaves() {
+async fn restarted_server_is_relisted_before_calls() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("write"), tool("die")]);
+    let fs = ChangingServer::new("fs", &[tool("write"), tool("die")]);
     let broker = connected(&home, &fs).await;
     fs.lists(&[redefined("write"), tool("die")]);
     let code = format!("await fs.die({{}}).catch(() => 0); {WRITE}");
     assert_eq!(value(&run(&broker, &code).await), "description-changed");
     assert_eq!((fs.noted("start"), fs.noted("call write")), (2, 0));
-    // The next run knows what the server says now.
+    // The next run knows the server's new description.
     assert_eq!(value(&run(&broker, WRITE).await), "returned");
     broker.close().await;
 }
 
 #[tokio::test]
-async fn a_call_in_a_run_of_before_does_not_leave_to_a_tool_of_now() {
+async fn call_from_older_run_is_not_sent_to_changed_tool() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("write"), tool("change"), tool("wait")]);
+    let fs = ChangingServer::new("fs", &[tool("write"), tool("change"), tool("wait")]);
     let broker = connected(&home, &fs).await;
     let code = format!("await fs.change({{}}); await fs.wait({{}}); {WRITE}");
     let running = broker.run(Script::body(code));
@@ -128,9 +129,9 @@ async fn a_call_in_a_run_of_before_does_not_leave_to_a_tool_of_now() {
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_be_read_is_tried_again_and_nothing_leaves_meanwhile() {
+async fn unreadable_list_is_retried_and_blocks_calls() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("write"), tool("change")]);
+    let fs = ChangingServer::new("fs", &[tool("write"), tool("change")]);
     let broker = connected(&home, &fs).await;
     fs.lists(&[redefined("write"), tool("change")]);
     fs.put("fail-list");
@@ -146,7 +147,7 @@ async fn a_list_that_cannot_be_read_is_tried_again_and_nothing_leaves_meanwhile(
     assert!(problems.iter().any(is_said), "{problems:?}");
     assert_ne!(value(&run(&broker, WRITE).await), "returned");
     assert_eq!(fs.noted("call write"), 0);
-    // Nobody calls, and nobody says anything any more.
+    // No call is made and no notification is sent any more.
     fs.take("fail-list");
     until(&broker, |it| {
         it.servers()[0].state == ServerState::Connected
@@ -158,25 +159,25 @@ async fn a_list_that_cannot_be_read_is_tried_again_and_nothing_leaves_meanwhile(
 }
 
 #[tokio::test]
-async fn a_server_of_the_newer_era_tells_of_a_change_because_somebody_listens() {
+async fn newer_era_server_notifies_subscribed_client() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("write"), tool("change")]);
+    let fs = ChangingServer::new("fs", &[tool("write"), tool("change")]);
     fs.put("newer");
     let broker = connected(&home, &fs).await;
-    // Where it is late to say that it will tell, it is listed once more.
+    // If the server confirms the subscription late, its list is fetched once more.
     assert_eq!(fs.noted("listen"), 1);
     fs.lists(&[tool("write"), tool("change"), tool("fly")]);
     changes(&broker).await;
-    // What it said of how long its list holds would have been an hour.
+    // The server declared that its list stays valid for an hour.
     until(&broker, |it| offers(it, "fs.fly")).await;
     assert_eq!(fs.noted("listen"), 1);
     broker.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_says_all_the_time_that_it_has_changed_can_be_called() {
+async fn constantly_changing_server_can_be_called() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("write"), tool("change")]);
+    let fs = ChangingServer::new("fs", &[tool("write"), tool("change")]);
     let broker = connected(&home, &fs).await;
     let code = "const word = (p) => p.then(() => 1, (e) => e.code); \
         return await Promise.all([...Array(40).keys()].map((n) => word(n % 2 ? fs.change({}) : fs.write({}))))";

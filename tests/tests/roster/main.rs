@@ -1,5 +1,5 @@
-//! Servers that join, change, die and rest while scripts run: a call is decided with what its
-//! run knows, and leaves only to a server that still says the same.
+//! Tests servers that join, change, die and go idle while scripts run. A call is decided with the
+//! descriptions that its run knows, and is sent only if the server still has the same description.
 
 mod changed;
 mod paths;
@@ -9,7 +9,7 @@ use airlock::core::report::Report;
 use airlock::{Broker, Script};
 use serde_json::Value;
 
-/// Waits until something that is known of the servers is so.
+/// Waits until a condition on the known servers holds.
 async fn until(broker: &Broker, holds: impl Fn(&Broker) -> bool) {
     let mut changes = broker.changes();
     while !holds(broker) {

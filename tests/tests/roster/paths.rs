@@ -1,15 +1,15 @@
-//! Paths are looked up for the tools that the run was started with.
+//! Tests that paths are resolved for the tools with which the run was started.
 
 use airlock::config::{Config, Environment, Flags};
 use airlock::{Broker, Script};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::binary::workspace;
-use tests::changing::{Changing, tool};
+use tests::changing::{ChangingServer, tool};
 
 use super::{offers, run, until, value};
 
-/// Reading is allowed as long as it stays in the folder `project`.
+/// Reading is allowed only inside the folder `project`.
 const LABELS: &str = r#"
 [labels.fs]
 reads = []
@@ -20,11 +20,11 @@ paths = ["/path", "/paths/*"]
 project = "PROJECT"
 "#;
 
-/// What became of reading a path.
+/// Returns the outcome of reading a path.
 const READ: &str =
     "const read = (path) => fs.read({ path }).then(() => 'returned', (e) => e.code);";
 
-async fn broker(home: &TempDir, servers: &[&Changing]) -> Broker {
+async fn broker(home: &TempDir, servers: &[&ChangingServer]) -> Broker {
     let project = home.path().join("project");
     std::fs::create_dir_all(&project).unwrap();
     let labels = home.path().join("labels.toml");
@@ -47,11 +47,11 @@ fn inside(home: &TempDir) -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_joins_during_a_run_moves_no_fence() {
+async fn server_joining_during_run_changes_no_path_roots() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("read"), tool("wait")]);
-    // Before `fs` in the order of names, so that everything moves when it joins.
-    let early = Changing::new("aaa", &[tool("read"), tool("wait")]);
+    let fs = ChangingServer::new("fs", &[tool("read"), tool("wait")]);
+    // This server sorts before `fs`, so all tool positions shift when it joins.
+    let early = ChangingServer::new("aaa", &[tool("read"), tool("wait")]);
     early.put("hold");
     let broker = broker(&home, &[&fs, &early]).await;
     until(&broker, |it| offers(it, "fs.read")).await;
@@ -67,14 +67,14 @@ async fn a_server_that_joins_during_a_run_moves_no_fence() {
     fs.put("go");
     let expected = json!(["returned", "unanswered"]);
     assert_eq!(value(&running.report().await), json!([expected, expected]));
-    assert_eq!(fs.noted("call read"), 2, "those that stay inside");
+    assert_eq!(fs.noted("call read"), 2, "calls inside `project`");
     broker.close().await;
 }
 
 #[tokio::test]
-async fn more_paths_than_anybody_looks_at_hide_none_that_leads_outside() {
+async fn too_many_paths_do_not_hide_outside_one() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("read")]);
+    let fs = ChangingServer::new("fs", &[tool("read")]);
     let broker = broker(&home, &[&fs]).await;
     until(&broker, |it| offers(it, "fs.read")).await;
     let code = "const paths = [...Array(10001).keys()].map(String).concat('~/x'); \

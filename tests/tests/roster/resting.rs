@@ -1,4 +1,5 @@
-//! A server that is called is not put to rest, and one that is being put to rest is not called.
+//! Tests that a server with open calls is not disconnected as idle, and that a server that is being
+//! disconnected gets no call.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -14,16 +15,16 @@ use airlock::core::id::ServerName;
 use airlock::{Broker, RunEvent, Script, ServerState};
 use rustix::fs::OFlags;
 use tempfile::TempDir;
-use tests::changing::{Changing, tool};
+use tests::changing::{ChangingServer, tool};
 use tests::patience::{PATIENCE, wait_until};
 use tokio::time::timeout;
 
 use super::{offers, run, until, value};
 
-/// `fs` is there on demand.
-async fn broker(home: &TempDir, fs: &Changing, slow: &Changing) -> Broker {
+/// Builds a broker with `fs` on demand.
+async fn broker(home: &TempDir, fs: &ChangingServer, slow: &ChangingServer) -> Broker {
     let config = home.path().join("airlock.toml");
-    let of = |server: &Changing| {
+    let of = |server: &ChangingServer| {
         let command = tests::command::program("changing-server");
         let (command, folder) = (command.display(), server.folder().display());
         format!("command = \"{command}\"\nargs = [\"{folder}\"]\n")
@@ -51,12 +52,12 @@ fn name() -> ServerName {
     ServerName::parse("fs").unwrap()
 }
 
-/// Whoever reads what was remembered of a server hangs until this is dropped.
-struct Stuck(PathBuf);
+/// Blocks every reader of a server's stored description until this value is dropped.
+struct BlockedListing(PathBuf);
 
-impl Stuck {
+impl BlockedListing {
     fn new(home: &TempDir, tool: &str) -> Self {
-        // What is being written there has another name first, and may be gone when it is read.
+        // A new file first has a temporary name, and may be gone when the test reads it.
         let names_it = |path: &PathBuf| {
             let text = std::fs::read_to_string(path);
             path.extension().is_none() && text.is_ok_and(|it| it.contains(tool))
@@ -75,7 +76,7 @@ impl Stuck {
         Self(path)
     }
 
-    /// Waits until somebody hangs, who goes on when the file is dropped.
+    /// Waits until a reader is blocked. Dropping the returned file lets the reader continue.
     async fn until_read(&self) -> File {
         let since = Instant::now();
         loop {
@@ -83,7 +84,7 @@ impl Stuck {
             let mut options = File::options();
             match options.write(true).custom_flags(nonblocking).open(&self.0) {
                 Ok(file) => return file,
-                Err(_) => assert!(since.elapsed() < PATIENCE, "nobody reads"),
+                Err(_) => assert!(since.elapsed() < PATIENCE, "no reader came"),
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -91,30 +92,30 @@ impl Stuck {
 }
 
 #[tokio::test]
-async fn a_call_that_comes_while_its_server_is_put_to_rest_wakes_it_and_is_whole() {
+async fn call_during_idle_disconnect_reconnects() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("wait")]);
-    let slow = Changing::new("slow", &[tool("change")]);
+    let fs = ChangingServer::new("fs", &[tool("wait")]);
+    let slow = ChangingServer::new("slow", &[tool("change")]);
     let broker = broker(&home, &fs, &slow).await;
     broker.join(&name()).await.unwrap();
     until(&broker, |it| offers(it, "fs.wait")).await;
 
-    // What is known is being made anew, and whoever wants to change it waits.
-    let stuck = Stuck::new(&home, "change");
+    // The broker is rebuilding its list of tools, and all other changes must wait.
+    let stuck = BlockedListing::new(&home, "change");
     slow.lists(&[tool("change"), tool("more")]);
     run(&broker, "await slow.change({})").await;
     let hanging = stuck.until_read().await;
     let (rested, fs_name) = (broker.clone(), name());
     let mut resting = pin!(rested.rest(&fs_name));
     let at_once = poll_fn(|cx| Poll::Ready(resting.as_mut().poll(cx))).await;
-    assert!(at_once.is_pending(), "it waits");
+    assert!(at_once.is_pending(), "the end must wait");
     let mut running = broker.run(Script::body("return (await fs.wait({})) && 1"));
     while let Some(event) = running.next_event().await {
         if matches!(event, RunEvent::CallDecided { .. }) {
             break;
         }
     }
-    // If the call left for the server that is being put to rest, it would be there by then.
+    // A call to the server that is being disconnected would arrive within this time.
     let _ = timeout(Duration::from_millis(300), fs.until("call wait", 1)).await;
     drop(hanging);
     let called = async {
@@ -128,16 +129,16 @@ async fn a_call_that_comes_while_its_server_is_put_to_rest_wakes_it_and_is_whole
     assert_eq!(
         fs.noted("start"),
         2,
-        "put to rest, and started for the call"
+        "disconnected, and started again for the call"
     );
     broker.close().await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_called_is_not_put_to_rest() {
+async fn called_server_is_not_disconnected() {
     let home = TempDir::new().unwrap();
-    let fs = Changing::new("fs", &[tool("wait")]);
-    let slow = Changing::new("slow", &[tool("change")]);
+    let fs = ChangingServer::new("fs", &[tool("wait")]);
+    let slow = ChangingServer::new("slow", &[tool("change")]);
     let broker = broker(&home, &fs, &slow).await;
     broker.join(&name()).await.unwrap();
     until(&broker, |it| offers(it, "fs.wait")).await;

@@ -1,4 +1,4 @@
-//! Many runs at once: what they take together, and what is left of it for others.
+//! Tests many runs at once: their total cost, and that other hosts still get their share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tests::patience::{in_one_of_three, wait_until};
-use tests::serving::{Serving, Session};
+use tests::serving::{ServeProcess, Session};
 
 const MIB: u64 = 1024 * 1024;
 
-/// No run ends by its own limits.
+/// Options with which no run reaches its own limits.
 const PATIENT: [&str; 10] = [
     "--disclosure",
     "full",
@@ -24,15 +24,15 @@ const PATIENT: [&str; 10] = [
     "runs-cpu=2",
 ];
 
-fn serving(limits: &[&str]) -> Serving {
+fn serving(limits: &[&str]) -> ServeProcess {
     let limits = limits.iter().flat_map(|it| ["--limit", it]);
-    Serving::start(PATIENT.into_iter().chain(limits))
+    ServeProcess::start(PATIENT.into_iter().chain(limits))
 }
 
 #[test]
 fn runs_that_each_want_256_mib_stay_within_a_budget_and_leave_nothing_behind() {
     let serving = serving(&["runs-memory=1GiB"]);
-    // Written and not only reserved.
+    // The script writes the memory instead of only reserving it.
     let script = "const one = new Uint8Array(1 << 20).fill(1), all = [];
         for (let n = 0; n < 225; n++) all.push(one.slice());
         return all.length";
@@ -55,7 +55,7 @@ fn runs_that_each_want_256_mib_stay_within_a_budget_and_leave_nothing_behind() {
     });
     let most = most.into_inner();
     assert!(most < 1_331 * MIB, "{} MiB", most / MIB);
-    // It takes seconds; a machine that is busy takes longer.
+    // Releasing the memory takes seconds, and longer on a busy machine.
     wait_until(|| serving.resident_bytes().is_none_or(|it| it < 100 * MIB));
 }
 
@@ -67,7 +67,7 @@ fn endless_loops_do_not_keep_a_good_session_from_its_answers() {
     let next = || numbers.fetch_add(1, Ordering::SeqCst);
     assert_eq!(good.run(next(), "return 1")["isError"], false);
     let alone = median(&good, next);
-    // Dropping a response hangs up, and its run goes on.
+    // Dropping a response closes its connection, but the run continues.
     let loops: Vec<_> = (0..4)
         .flat_map(|_| {
             let hostile = serving.session(&json!({}));
@@ -99,7 +99,7 @@ fn median(session: &Session, next: impl Fn() -> u64) -> Duration {
     times[times.len() / 2]
 }
 
-/// 10 MB are read as a message and as nothing else.
+/// A message of 10 MB is accepted, and its script is refused without further copies.
 #[test]
 fn scripts_that_are_far_too_long_take_little_memory() {
     let serving = serving(&[]);

@@ -1,4 +1,4 @@
-//! Servers that list what a file says, and a host in front of them.
+//! Sets up servers that list the tools of a file, and hosts that use them through airlock.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::command::{Home, program};
 use tests::stdio_host::StdioHost;
 
-/// What one server lists.
+/// The tools of one server.
 pub(crate) struct Fixture {
     pub(crate) name: String,
     pub(crate) tools: Vec<Value>,
@@ -18,8 +18,8 @@ pub(crate) fn tool(name: &str, about: &str) -> Value {
     json!({"name": name, "description": about, "inputSchema": schema})
 }
 
-/// Twelve servers: of a corpus where `AIRLOCK_CORPUS` names one, made up where not. More than
-/// a thousand tools in all.
+/// Returns twelve servers, from the corpus if `AIRLOCK_CORPUS` names one, and otherwise generated.
+/// Together they have more than a thousand tools.
 pub(crate) fn twelve() -> Vec<Fixture> {
     const SERVERS: usize = 12;
     const TOOLS_MIN: usize = 1_000;
@@ -82,18 +82,18 @@ impl Site {
         }
     }
 
-    /// Writes what a server lists.
+    /// Writes the tools that a server lists.
     pub(crate) fn list(&self, name: &str, tools: &[Value]) -> PathBuf {
         let file = format!("{name}.json");
         self.home.write(&file, json!(tools).to_string())
     }
 
-    /// A server that lists these tools; `more` goes into its table.
+    /// Adds a server that lists these tools. `more` is added to its configuration.
     pub(crate) fn server(&mut self, name: &str, tools: &[Value], more: &str) {
         self.slow(name, tools, None, more);
     }
 
-    /// The same, silent until the other file is there.
+    /// Adds a server that stays silent until the file `after` exists.
     pub(crate) fn slow(&mut self, name: &str, tools: &[Value], after: Option<&str>, more: &str) {
         let file = self.list(name, tools);
         let mut args = vec![file.to_string_lossy().into_owned()];
@@ -113,7 +113,7 @@ impl Site {
         self.home.path().join(format!("{name}.log"))
     }
 
-    /// What reached a server, line by line; nothing when it was never started.
+    /// Returns the log lines of a server. The list is empty if the server was never started.
     pub(crate) fn heard(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.log(name)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Servers that are slow, never there, or change.
+//! Tests servers that start slowly, that are never available, or that change.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::fixtures::{Site, tool};
 /// The file for which the server `slow` waits.
 const MAY_START: &str = "may-start";
 
-/// Adds the server `slow`, which lists one tool when it may start.
+/// Adds the server `slow`, which lists one tool once the file [`MAY_START`] exists.
 fn drawing(site: &mut Site) {
     site.slow(
         "slow",
@@ -23,7 +23,7 @@ fn drawing(site: &mut Site) {
 }
 
 #[test]
-fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_there() {
+fn slow_servers_delay_nobody_and_join_later() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
     let late = [tool("draw", "Draws a picture.")];
@@ -55,11 +55,11 @@ fn servers_that_are_slow_or_never_there_hold_up_nobody_and_join_when_they_are_th
     assert!(!absent.contains("slow"), "{absent}");
 }
 
-/// Longer than anybody waits here.
+/// A `--start-wait` that is longer than every wait in these tests.
 const LONG: [&str; 2] = ["--start-wait", "600s"];
 
 #[test]
-fn a_server_that_was_waited_for_in_vain_holds_up_no_later_start() {
+fn missed_server_delays_no_later_start() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
     drawing(&mut site);
@@ -80,9 +80,10 @@ fn a_server_that_was_waited_for_in_vain_holds_up_no_later_start() {
     assert!(text(&ran).starts_with('2'), "{ran}");
 }
 
-/// Also where a host starts the program twice, and the first one saw only some of the servers.
+/// The same happens if a host starts airlock twice, and the first process connected only to some of
+/// the servers.
 #[test]
-fn a_server_that_nobody_has_waited_for_yet_is_waited_for_beside_those_that_are_remembered() {
+fn new_server_is_awaited_beside_stored_ones() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
     let found = site
@@ -102,7 +103,7 @@ fn a_server_that_nobody_has_waited_for_yet_is_waited_for_beside_those_that_are_r
     starter.join().unwrap();
 }
 
-/// A policy folder: everything is permitted, and one tool is forbidden.
+/// Returns a policy folder that permits everything except one tool.
 fn forbidding(site: &Site, tool: &str) -> String {
     let rule =
         |id: &str, rule: String| format!("@id(\"{id}\") @owner(\"o\") @reason(\"r\")\n{rule}\n");
@@ -115,7 +116,7 @@ fn forbidding(site: &Site, tool: &str) -> String {
     file.parent().unwrap().display().to_string()
 }
 
-/// Searches until the answer has this text.
+/// Searches until the answer contains this text.
 fn search_until(host: &mut StdioHost, query: &str, expected: &str) {
     let since = Instant::now();
     loop {
@@ -128,9 +129,9 @@ fn search_until(host: &mut StdioHost, query: &str, expected: &str) {
 }
 
 #[test]
-fn a_policy_about_a_server_that_nobody_has_seen_yet_takes_no_tool_from_the_others() {
+fn policy_for_unseen_server_affects_no_other() {
     let mut site = Site::new();
-    // A name that is nearly the other one is no misspelling of it.
+    // A similar server name is not taken for a misspelling.
     site.server("slop", &[tool("read", "Reads a page.")], "");
     let late = [
         tool("draw", "Draws a page."),
@@ -158,7 +159,7 @@ fn a_policy_about_a_server_that_nobody_has_seen_yet_takes_no_tool_from_the_other
 }
 
 #[test]
-fn a_server_that_lists_no_tool_that_a_policy_names_is_left_out_and_the_others_stay() {
+fn server_without_tool_named_by_policy_is_left_out() {
     let mut site = Site::new();
     site.server("quick", &[tool("read", "Reads a page.")], "");
     drawing(&mut site);
@@ -185,7 +186,7 @@ fn a_server_that_lists_no_tool_that_a_policy_names_is_left_out_and_the_others_st
 }
 
 #[test]
-fn the_stable_list_is_the_same_before_and_after_a_server_has_joined() {
+fn stable_list_is_unchanged_when_server_joins() {
     let mut site = Site::new();
     drawing(&mut site);
     let mut host = site.host(&["--start-wait", "0s", "--tools", "stable"]);
@@ -200,7 +201,7 @@ fn the_stable_list_is_the_same_before_and_after_a_server_has_joined() {
 }
 
 #[test]
-fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
+fn naming_a_starting_server_waits_for_it_only() {
     let mut site = Site::new();
     drawing(&mut site);
     site.slow("never", &[tool("x", "Is not there.")], Some("never"), "");
@@ -208,7 +209,7 @@ fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
     let code = "return await slow.draw({text: 'a line'})";
     let params = json!({"name": "run_script", "arguments": {"code": code}});
     let id = host.ask("tools/call", &params);
-    // It waits; others do not.
+    // Only this server waits.
     host.call("search_tools", &json!({"query": "anything"}));
     site.home.write(MAY_START, "");
     let ran = host.wait_for(|it| it["id"] == id);
@@ -216,7 +217,7 @@ fn whoever_names_a_server_that_is_starting_waits_for_that_one_alone() {
 }
 
 #[test]
-fn tools_that_were_listed_before_are_there_before_their_server_is() {
+fn stored_tools_are_listed_before_their_server_connects() {
     let mut site = Site::new();
     drawing(&mut site);
     let may_start = site.home.write(MAY_START, "");
@@ -239,7 +240,7 @@ fn tools_that_were_listed_before_are_there_before_their_server_is() {
 }
 
 #[test]
-fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_tool() {
+fn call_is_refused_if_tool_changed_on_connect() {
     let mut site = Site::new();
     drawing(&mut site);
     let may_start = site.home.write(MAY_START, "");
@@ -256,12 +257,12 @@ fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_
     let meta = json!({"progressToken": "run"});
     let params = json!({"name": "run_script", "arguments": {"code": code}, "_meta": meta});
     let id = host.ask("tools/call", &params);
-    // The call was decided with what was listed before.
+    // The call was decided with the old description.
     host.wait_for(|it| it["method"] == "notifications/progress");
     site.home.write(MAY_START, "");
     let ran = host.wait_for(|it| it["id"] == id);
     assert!(
-        ran.to_string().contains("describes the tool otherwise"),
+        ran.to_string().contains("changed the tool's description"),
         "{ran}"
     );
     let called = |line: &String| line.contains("tools/call");
@@ -269,7 +270,7 @@ fn a_call_does_not_leave_when_its_server_turns_out_to_say_something_else_of_the_
 }
 
 #[test]
-fn a_server_that_says_that_it_has_changed_is_listed_anew_and_hosts_are_told() {
+fn changed_server_is_relisted_and_hosts_notified() {
     let mut site = Site::new();
     site.server("shop", &[tool("buy", "Buys.")], "");
     let flags = ["--disclosure", "progressive"];
@@ -284,13 +285,13 @@ fn a_server_that_says_that_it_has_changed_is_listed_anew_and_hosts_are_told() {
     let ran = host.call("run_script", &run);
     assert!(text(&ran).contains("bread"), "{ran}");
 
-    // The first change may still be the one from the start.
+    // The first notification may still report the tools of the start.
     let mut found = json!(null);
     while !text(&found).contains("shop.sell") {
         host.wait_for_list_change();
         found = host.call("search_tools", &json!({"query": "sells"}));
     }
-    // What was shown is not what it says now.
+    // The session was shown an old description of the tool.
     let ran = host.call("run_script", &run);
     assert!(text(&ran).contains("TOOL_DESCRIPTION_REQUIRED"), "{ran}");
     host.call("get_tool_details", &json!({"tools": ["shop.buy"]}));

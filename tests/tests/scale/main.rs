@@ -1,5 +1,5 @@
-//! `airlock serve` in front of many servers: nobody waits for a slow one, a
-//! change is heard, and servers that nobody needs are not started.
+//! Tests `airlock serve` with many servers: no request waits for a slow server, a change is
+//! noticed, and unused servers are not started.
 
 mod budget;
 mod fixtures;

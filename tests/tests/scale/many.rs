@@ -1,4 +1,4 @@
-//! Twelve servers and more than a thousand tools behind one.
+//! Tests twelve servers with more than a thousand tools behind one `airlock serve`.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use tests::stdio_host::{StdioHost, text};
 use crate::fixtures::{Fixture, Site, twelve};
 
 #[test]
-fn the_list_of_a_thousand_tools_is_a_few_lines_and_search_finds_each() {
+fn thousand_tools_list_in_few_lines_and_search_finds_each() {
     let fixtures = twelve();
     let mut site = Site::new();
     for it in &fixtures {
         site.server(&server_of(it), &it.tools, "");
     }
-    // All of them, however slow the machine is.
+    // The first request waits for all servers, also on a slow machine.
     let mut host = site.host(&[]);
     let list = host.request("tools/list", &json!({}));
     let bytes = list.to_string().len();
@@ -32,17 +32,17 @@ fn the_list_of_a_thousand_tools_is_a_few_lines_and_search_finds_each() {
     }
 }
 
-/// `cargo xtask bench serve` runs it on a release build and shows the figures.
+/// `cargo xtask bench serve` runs this test on a release build and shows the times.
 #[test]
-fn the_first_search_is_answered_at_once_and_every_other_too() {
+fn first_and_later_searches_are_fast() {
     const SEARCHES: usize = 300;
-    // An unoptimised broker on a busy machine is no measure of anything but of being stuck: who
-    // waits for the silent server waits for a minute.
+    // A debug build on a busy machine only shows that no request waits for the silent server, which
+    // would take a minute.
     let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
     let (slack, count) = if is_measured { (1, 15) } else { (500, 1) };
     let fixtures = twelve();
     let site = twelve_once_seen(&fixtures);
-    let starts: Vec<Start> = (0..count).map(|_| Start::of(&site)).collect();
+    let starts: Vec<Start> = (0..count).map(|_| Start::measure(&site)).collect();
     let of = |part: fn(&Start) -> Duration| median(starts.iter().map(part).collect());
     let (greeted, searched) = (of(|it| it.greeted), of(|it| it.searched));
     let first = of(|it| it.searched - it.greeted);
@@ -72,8 +72,8 @@ fn the_first_search_is_answered_at_once_and_every_other_too() {
     assert!(list < 4_096, "{list} bytes");
 }
 
-/// All servers have been seen once, and one of them says nothing from now on. A thirteenth was
-/// never there, and one start has waited for it in vain.
+/// Returns a site whose twelve servers have all connected once. One of them is silent from now on.
+/// A thirteenth server has never connected, and an earlier start has already waited for it.
 fn twelve_once_seen(fixtures: &[Fixture]) -> Site {
     let mut site = Site::new();
     let (silent, others) = fixtures.split_last().unwrap();
@@ -94,17 +94,17 @@ fn twelve_once_seen(fixtures: &[Fixture]) -> Site {
     site
 }
 
-/// Two times from the start of a process.
+/// Two durations since the start of a process.
 struct Start {
-    /// Until the handshake is answered.
+    /// Time until the handshake is answered.
     greeted: Duration,
-    /// Until the search is answered that follows the handshake at once.
+    /// Time until the search that immediately follows the handshake is answered.
     searched: Duration,
 }
 
 impl Start {
-    fn of(site: &Site) -> Self {
-        // As it comes: no wait is turned off.
+    fn measure(site: &Site) -> Self {
+        // Uses the default waiting times.
         let mut command = site.command(&[]);
         let since = Instant::now();
         let mut host = StdioHost::start(&mut command, &json!({}));
@@ -129,7 +129,7 @@ fn server_of(fixture: &Fixture) -> String {
     fixture.name.replace('_', "-")
 }
 
-/// The first words of every description.
+/// Returns the first words of every description.
 fn queries(fixtures: &[Fixture]) -> Vec<String> {
     let tools = fixtures.iter().flat_map(|it| &it.tools);
     let said = tools.filter_map(|tool| tool["description"].as_str());

@@ -1,4 +1,4 @@
-//! What tool files say beside a description, where a model chooses.
+//! Tests that a model sees the additions of tool files where it chooses tools.
 
 use serde_json::json;
 use tests::stdio_host::text;
@@ -6,7 +6,7 @@ use tests::stdio_host::text;
 use crate::fixtures::{Site, tool};
 
 #[test]
-fn search_says_what_a_tool_is_replaced_by_and_details_say_the_rest() {
+fn search_shows_deprecation_and_details_show_the_rest() {
     let mut site = Site::new();
     let tools = [tool("count", "Counts."), tool("tally", "Counts words.")];
     site.server("word", &tools, "");

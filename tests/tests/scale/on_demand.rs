@@ -1,4 +1,4 @@
-//! Servers that are connected to when somebody needs them.
+//! Tests servers that are connected only when a call needs them.
 
 use serde_json::json;
 use tests::patience::PATIENCE;
@@ -16,7 +16,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn a_server_on_demand_is_not_started_before_it_is_needed_and_is_found_by_what_is_said_of_it() {
+fn on_demand_server_is_found_without_being_started() {
     let site = site();
     let mut host = site.host(&["--disclosure", "progressive"]);
     let list = host.request("tools/list", &json!({})).to_string();
@@ -49,7 +49,7 @@ fn a_server_on_demand_is_not_started_before_it_is_needed_and_is_found_by_what_is
 }
 
 #[test]
-fn a_script_that_names_a_server_on_demand_starts_it_and_it_stops_and_starts_again() {
+fn on_demand_server_starts_stops_and_restarts() {
     let site = site();
     let mut host = site.host(&["--disclosure", "full"]);
     let run = json!({"code": "return await maps.route({text: 'home'})"});
@@ -65,7 +65,7 @@ fn a_script_that_names_a_server_on_demand_starts_it_and_it_stops_and_starts_agai
     assert_eq!(processes(&site), 1);
     let stopped = host.call("disable_server", &json!({"server": "maps"}));
     assert!(text(&stopped).contains("is stopped"), "{stopped}");
-    // Its tools are still known, and calling one starts it.
+    // The tools of the stopped server are still known, and calling one starts it.
     let found = host.call("search_tools", &json!({"query": "finds a way"}));
     assert!(text(&found).contains("maps.route"), "{found}");
     let ran = host.call("run_script", &run);
@@ -74,7 +74,7 @@ fn a_script_that_names_a_server_on_demand_starts_it_and_it_stops_and_starts_agai
 }
 
 #[test]
-fn a_server_that_nobody_calls_is_left_after_a_while() {
+fn idle_on_demand_server_is_disconnected() {
     let mut site = Site::new();
     let idle = "start = \"on-demand\"\nidle = \"50ms\"";
     site.server("maps", &[tool("route", "Finds a way.")], idle);
@@ -84,15 +84,15 @@ fn a_server_that_nobody_calls_is_left_after_a_while() {
         let found = host.call("search_available_servers", &json!({}));
         found["structuredContent"]["servers"][0]["state"].clone()
     };
-    // The list of servers says so as soon as it is; asking costs nothing.
+    // The list of servers shows the disconnection at once. Requesting the list does not reconnect.
     let since = std::time::Instant::now();
     while state(&mut host) != "on-demand" {
-        assert!(since.elapsed() < PATIENCE, "it is still there");
+        assert!(since.elapsed() < PATIENCE, "still connected");
     }
 }
 
 #[test]
-fn servers_that_are_always_there_or_unknown_are_neither_stopped_nor_started() {
+fn permanent_and_unknown_servers_are_not_managed() {
     let site = site();
     let mut host = site.host(&[]);
     let stopped = host.call("disable_server", &json!({"server": "word"}));

@@ -1,18 +1,18 @@
-//! What a reviewer waits for: the shipped rules and three hundred more, over three
+//! Measures a policy reviewer's commands on the shipped rules and three hundred more, with three
 //! hundred tools.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::solver;
 
 use crate::fixtures::twelve;
 
 const TOOLS: usize = 300;
 
-/// A folder of rules, and the lists that they are held against.
+/// A folder of rules, and the tool lists against which the rules are checked.
 struct Bench {
     home: Home,
     froms: Vec<String>,
@@ -47,14 +47,15 @@ impl Bench {
         Self { home, froms }
     }
 
-    fn run(&self, words: &[&str], froms: &[&str]) -> Ended {
+    fn run(&self, words: &[&str], froms: &[&str]) -> CommandOutput {
         let froms = froms.iter().flat_map(|it| ["--from", it]);
         let words: Vec<&str> = words.iter().copied().chain(froms).collect();
         self.home.run(words)
     }
 }
 
-/// A third permits what can be, a third forbids, a third permits what cannot be.
+/// Returns a rule: a third of the rules permit under a condition that can be true, a third forbid,
+/// and a third permit under a condition that is always false.
 fn rule(at: usize, server: &str, tool: &Value) -> String {
     let name = tool["name"].as_str().unwrap();
     let condition = condition(at, &tool["inputSchema"]);
@@ -76,7 +77,7 @@ fn rule(at: usize, server: &str, tool: &Value) -> String {
     )
 }
 
-/// About the first argument that a rule can speak of.
+/// Returns a condition on the first argument that a rule can express.
 fn condition(at: usize, schema: &Value) -> String {
     let required = |name: &String| {
         let all = schema["required"].as_array();
@@ -107,9 +108,9 @@ fn condition(at: usize, schema: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// `cargo xtask bench workbench` runs it on a release build and shows the figures.
+/// `cargo xtask bench workbench` runs this test on a release build and shows the times.
 #[test]
-fn what_three_hundred_tools_can_do_unasked_is_told_and_explain_confirms_each_example() {
+fn can_over_three_hundred_tools_is_confirmed_by_explain() {
     let Some(_) = solver::path() else { return };
     let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
     let bench = Bench::new();
@@ -146,7 +147,7 @@ fn what_three_hundred_tools_can_do_unasked_is_told_and_explain_confirms_each_exa
         can >= 50 && never >= 150 && open <= TOOLS / 100,
         "{can} {never} {opened:?}"
     );
-    // An unoptimised broker on a busy machine is a sample; a measured one confirms them all.
+    // A debug build confirms a sample of the tools; a measured build confirms all.
     let step = if is_measured { 1 } else { 10 };
     for tool in tools
         .iter()
@@ -155,7 +156,7 @@ fn what_three_hundred_tools_can_do_unasked_is_told_and_explain_confirms_each_exa
     {
         let call = tool["answers"][0]["call"].to_string();
         let words = ["policy", "explain", &call, "--policy", "rules"];
-        // The rules name tools of every server.
+        // `explain` needs the tool lists of all servers, because the rules name tools of each.
         let explained = bench.run(&words, &froms).expect_code(0).stdout;
         assert!(
             explained.contains("decision: allowed\n"),

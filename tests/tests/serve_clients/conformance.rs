@@ -1,7 +1,6 @@
-//! The conformance suite of the protocol against `airlock serve --http`, in both
-//! eras. The tools that it calls are those of a server behind airlock, listed in
-//! progressive mode, with all that is said of them. Whatever fails or warns stands
-//! in a list with its reason, check by check, and nothing stands there that passes.
+//! Runs the protocol's conformance suite against `airlock serve --http`, in both eras. The suite
+//! calls the tools of a server behind airlock, listed in progressive mode with full descriptions. A
+//! list contains exactly the checks that fail or warn, each with the reason.
 
 use std::path::Path;
 
@@ -9,12 +8,12 @@ use serde_json::Value;
 use tests::command::{program, start};
 use tests::patience::in_one_of_three;
 use tests::real_hosts::installed;
-use tests::serving::Serving;
+use tests::serving::ServeProcess;
 
 const NEWER: &str = "2026-07-28";
 
-/// Checks of the newer era, each as `scenario/check`, and why they do not apply. Every other one
-/// passes, also of the same scenario; of the older era all do.
+/// Checks of the newer era that do not apply, each as `scenario/check` with the reason. All other
+/// checks pass, also those of the same scenario; all checks of the older era pass.
 const EXCLUDED: [(&str, &str); 4] = [
     (
         "input-required-result-ignore-extra-params/sep-2322-ignore-unexpected-params",
@@ -34,12 +33,12 @@ const EXCLUDED: [(&str, &str); 4] = [
     ),
 ];
 const NOT_FOR_PROMPTS: &str =
-    "a server gets input for calls of its tools, which a run stands behind, and for nothing else";
+    "airlock forwards a server's requests for input only during a tool call of a run";
 const NOTHING_ASKED: &str =
-    "an answer to what was never asked: a run begins with a call, and its questions have one use";
+    "the answer belongs to no question: a run begins with a call, and each question is used once";
 const NOTHING_NEEDED: &str =
-    "no tool of ours fails for what a host cannot do: without elicitation somebody else is asked";
-/// Likewise, because tasks are an extension that is not declared.
+    "airlock's tools need no host capability: without elicitation, another approver is asked";
+/// Checks that do not apply because tasks are an extension that airlock does not declare.
 const OF_TASKS: [&str; 30] = [
     "tasks-capability-negotiation/sep-2663-server-rejects-undeclared-client",
     "tasks-capability-negotiation/sep-2663-tasks-methods-non-declaring",
@@ -74,18 +73,17 @@ const OF_TASKS: [&str; 30] = [
 ];
 
 #[test]
-fn the_older_era_conforms() {
+fn older_era_conforms() {
     in_one_of_three(|| check("2025-11-25", 80, ""));
 }
 
 #[test]
-fn the_newer_era_conforms() {
+fn newer_era_conforms() {
     in_one_of_three(|| check(NEWER, 159, " --newer"));
 }
 
-/// What a revision requires, frozen at its release; so many checks have to pass at least,
-/// so that an empty run is no success. The suite waits for some things only for a moment of its
-/// own, so that it is asked again on a machine that does not run it in that moment.
+/// Runs the checks of a protocol revision. At least `passed_min` must pass, so that an empty run
+/// fails. The suite has short time limits, so the callers repeat it on a slow machine.
 fn check(revision: &str, passed_min: usize, era: &str) {
     let Some(hosts) = installed() else { return };
     let fixture = |name| format!("{name}={}{era}", program("fixture-server").display());
@@ -95,7 +93,7 @@ fn check(revision: &str, passed_min: usize, era: &str) {
     let rules = ["--allow", "*.*", "--pass", passed, "--offer", "test"];
     let servers = ["--server", &test, "--server", &json];
     let args: [&[&str]; 3] = [&listed, &rules, &servers];
-    let serving = Serving::start(args.concat());
+    let serving = ServeProcess::start(args.concat());
     let results = serving.home.path().join("results");
     let mut command = hosts.npm_program("conformance");
     serving.home.dress(&mut command);
@@ -117,10 +115,10 @@ fn check(revision: &str, passed_min: usize, era: &str) {
     let unknown: Vec<_> = unknown.collect();
     assert!(unknown.is_empty(), "{unknown:#?}\n{said}");
     assert!(passed >= passed_min, "only {passed} checks passed\n{said}");
-    // Whoever mends one of them takes it off the list.
+    // A check that passes must be removed from the list.
     for name in excluded {
         let times = failed.iter().filter(|it| it.name == name).count();
-        assert_eq!(times, 1, "{name} is excluded, and does not fail\n{said}");
+        assert_eq!(times, 1, "{name} is excluded but did not fail once\n{said}");
     }
 }
 
@@ -132,15 +130,15 @@ fn excluded(revision: &str) -> Vec<&'static str> {
 
 #[derive(Debug)]
 struct Check {
-    /// `scenario/check`.
+    /// Name as `scenario/check`.
     name: String,
     status: String,
-    /// What the suite says of a failure; shown where one is not excluded.
+    /// The suite's reason for a failure, shown unless the check is excluded.
     #[expect(dead_code, reason = "read through Debug")]
     why: String,
 }
 
-/// One folder for each scenario, named after it and the time.
+/// Reads the results. Each scenario has a folder, named after the scenario and the time.
 fn checks(results: &Path) -> Vec<Check> {
     let mut checks = Vec::new();
     for folder in std::fs::read_dir(results).expect("results").flatten() {
@@ -157,7 +155,7 @@ fn checks(results: &Path) -> Vec<Check> {
     checks
 }
 
-/// `server-ping-2026-11-22T07-35-56-047Z` is about `ping`.
+/// Returns the scenario of a folder: `ping` for `server-ping-2026-11-22T07-35-56-047Z`.
 fn scenario(folder: &str) -> &str {
     const TIME: usize = "-2026-11-22T07-35-56-047Z".len();
     let name = folder.get(..folder.len().saturating_sub(TIME));

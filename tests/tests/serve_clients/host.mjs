@@ -1,8 +1,8 @@
-// A host on the official TypeScript SDK, in either of its lines: search, describe,
-// run, an approval, progress and a cancellation. Prints one JSON object with what
-// it saw.
+// A host on the official TypeScript SDK, in either major version: search, describe,
+// run, an approval, progress and a cancellation. Prints one JSON object with its
+// observations.
 //
-// host.mjs legacy|auto URL, or host.mjs legacy|auto COMMAND ARGUMENT…
+// Usage: host.mjs legacy|auto URL, or host.mjs legacy|auto COMMAND ARGUMENT…
 const [mode, target, ...rest] = process.argv.slice(2);
 
 const LIST = "return (await demo.tickets_list({})).tickets.length > 0";
@@ -11,7 +11,7 @@ const WAIT = "return await test.wait({})";
 const TOOLS = ["demo.tickets_list", "demo.tickets_create", "test.wait"];
 const SESSION = "dev.airlock/session";
 
-/** The first line of the SDK speaks the older era, the second one both. */
+/** The SDK's first major version supports the older era, the second one both. */
 async function sdk() {
   if (mode === "legacy") {
     const root = "@modelcontextprotocol/sdk";

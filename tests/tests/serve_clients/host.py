@@ -1,7 +1,7 @@
 # A host on the official Python SDK: search, describe, run, an approval, progress and
-# a cancellation. Prints one JSON object with what it saw.
+# a cancellation. Prints one JSON object with its observations.
 #
-# host.py legacy|auto URL, or host.py legacy|auto COMMAND ARGUMENT…
+# Usage: host.py legacy|auto URL, or host.py legacy|auto COMMAND ARGUMENT…
 import asyncio
 import json
 import sys
@@ -11,7 +11,7 @@ from mcp.client import session as sessions, stdio
 from mcp.client.stdio import stdio_client
 from mcp.types import ElicitResult
 
-# What the SDK waits for no longer than this is there much later on a slow machine.
+# The SDK's own time limits are too short for slow machines.
 sessions.DISCOVER_TIMEOUT_SECONDS = 600
 stdio.PROCESS_TERMINATION_TIMEOUT = 600
 LIST = "return (await demo.tickets_list({})).tickets.length > 0"

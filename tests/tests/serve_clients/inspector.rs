@@ -1,10 +1,10 @@
-//! The Inspector's command line. Each use is a host of its own: what it was shown
-//! lasts where the newer era hands out a handle.
+//! Tests the Inspector's command line. Each use is a separate host. Its disclosed tools stay known
+//! only in the newer era, where it gets a handle.
 //!
-//! What it cannot do is fixed in it (2.12.0 makes its client with `elicit`, `sample` and
-//! `progress` off, and no flag turns them on): it is asked nothing, so that an approval is
-//! given by the approver that airlock is configured with; and it shows no progress, also not
-//! when `--metadata progressToken=…` makes airlock tell it. It cancels by ending.
+//! The Inspector 2.12.0 creates its client with `elicit`, `sample` and `progress` off, and has no
+//! flag to turn them on. So airlock cannot send it questions, and the configured approver answers
+//! instead. The Inspector shows no progress, even if `--metadata progressToken=…` makes airlock
+//! send progress. It cancels a call by ending.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +15,7 @@ use tests::binary::airlock;
 use tests::command::{Home, PATIENT, start};
 use tests::patience::wait_until;
 use tests::real_hosts::{RealHosts, installed};
-use tests::serving::Serving;
+use tests::serving::ServeProcess;
 
 use super::{args, endings};
 
@@ -24,7 +24,7 @@ const ASK: &str = "return await demo.tickets_create({title: 'nobody can be asked
 
 const WAIT: &str = "return await test.wait({})";
 
-/// One use of the Inspector on a server; what it prints as JSON.
+/// Runs the Inspector once on a server, and returns its output as JSON.
 fn inspect(hosts: &RealHosts, home: &Home, era: &str, server: &[String], more: &[&str]) -> Value {
     let mut command = inspector(hosts, home, era, server, more);
     start(&mut command, "").wait().json()
@@ -61,7 +61,8 @@ fn call(
     inspect(hosts, home, era, server, &more)["result"].clone()
 }
 
-/// What holds over either transport: search, describe, run, and a question for nobody.
+/// Makes the checks for both transports: search, describe, run, and a question that cannot be
+/// answered.
 fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
     for era in ["legacy", "modern"] {
         let listed = inspect(hosts, home, era, server, &["--method", "tools/list"]);
@@ -87,7 +88,7 @@ fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
     }
 }
 
-/// airlock as the Inspector starts it.
+/// Returns the arguments with which the Inspector starts airlock.
 fn child() -> Vec<String> {
     let mut server = vec![airlock().display().to_string()];
     server.extend(["serve", "--quiet"].map(str::to_owned));
@@ -96,7 +97,7 @@ fn child() -> Vec<String> {
     server
 }
 
-/// The same with all descriptions shown at once.
+/// Returns the same arguments, with full disclosure of all descriptions.
 fn told_at_once(args: Vec<String>) -> Vec<String> {
     let full = |it: String| match it.as_str() {
         "progressive" => "full".to_owned(),
@@ -106,19 +107,19 @@ fn told_at_once(args: Vec<String>) -> Vec<String> {
 }
 
 #[test]
-fn the_inspector_searches_reads_and_runs_over_http() {
+fn inspector_searches_reads_and_runs_over_http() {
     let Some(hosts) = installed() else { return };
-    let serving = Serving::start(args());
+    let serving = ServeProcess::start(args());
     check(hosts, &serving.home, &[serving.url()], true);
 }
 
 #[test]
-fn the_inspector_searches_and_reads_over_stdio() {
+fn inspector_searches_and_reads_over_stdio() {
     let Some(hosts) = installed() else { return };
     let home = Home::new();
     let server = child();
     check(hosts, &home, &server, false);
-    // What is disclosed at once needs no second process.
+    // With full disclosure, one process is enough.
     let whole = told_at_once(server);
     let ran = call(
         hosts,
@@ -130,7 +131,7 @@ fn the_inspector_searches_and_reads_over_stdio() {
     assert_eq!(ran["structuredContent"]["value"], true, "{ran}");
 }
 
-/// A person who says yes to each call by itself.
+/// Returns a configuration file with an approver that approves each call individually.
 fn agreeing(home: &Home) -> PathBuf {
     let yes = r#"sed -n 's/.*"nonce":"\([^"]*\)".*/{"nonce":"\1","answer":"allow-once"}/p'"#;
     let program = home.write("yes.sh", format!("{yes}\n"));
@@ -142,7 +143,7 @@ fn agreeing(home: &Home) -> PathBuf {
 }
 
 #[test]
-fn the_inspector_has_a_call_approved_by_whom_airlock_asks() {
+fn inspector_call_is_approved_by_approver() {
     let Some(hosts) = installed() else { return };
     for era in ["legacy", "modern"] {
         let home = Home::new();
@@ -159,7 +160,8 @@ fn the_inspector_has_a_call_approved_by_whom_airlock_asks() {
     }
 }
 
-/// The Inspector is ended while a call of its run waits: the run is cancelled, and says so.
+/// Ends the Inspector while a call of its run waits. The journal must record that the run was
+/// cancelled.
 fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
     let script = json!({"code": WAIT}).to_string();
     let more = ["--method", "tools/call", "--tool-name", "run_script"];
@@ -176,17 +178,17 @@ fn cancels(hosts: &RealHosts, home: &Home, era: &str, server: &[String]) {
     wait_until(|| endings(home).iter().all(|it| !it.is_empty()));
     assert_eq!(endings(home), ["cancelled"], "{era}");
     home.verify_all();
-    // How the Inspector itself ends is its own affair.
+    // The Inspector's own exit code does not matter.
     let _ = running.wait();
 }
 
 #[test]
-fn the_inspector_cancels_a_run_by_ending() {
+fn inspector_exit_cancels_run() {
     let Some(hosts) = installed() else { return };
     for era in ["legacy", "modern"] {
         cancels(hosts, &Home::new(), era, &told_at_once(child()));
     }
-    // Over HTTP the newer era takes hanging up for cancelling; the older one does not.
-    let serving = Serving::start(told_at_once(args()));
+    // Over HTTP, closing the connection cancels in the newer era, but not in the older one.
+    let serving = ServeProcess::start(told_at_once(args()));
     cancels(hosts, &serving.home, "modern", &[serving.url()]);
 }

@@ -1,5 +1,5 @@
-//! `airlock serve` under hosts that nobody here wrote, in both eras and over both
-//! transports, and under the protocol's own conformance suite.
+//! Tests `airlock serve` with third-party hosts, in both eras and over both transports, and with
+//! the protocol's conformance suite.
 
 mod conformance;
 mod inspector;
@@ -12,9 +12,9 @@ use tests::binary::{airlock, workspace};
 use tests::command::{Home, PATIENT, program, start};
 use tests::patience::wait_until;
 use tests::real_hosts::{RealHosts, installed};
-use tests::serving::Serving;
+use tests::serving::ServeProcess;
 
-/// Everything but the fixture and the transport.
+/// All arguments except those for the fixture server and the transport.
 const RULES: [&str; 9] = [
     "--demo",
     "--disclosure",
@@ -27,7 +27,7 @@ const RULES: [&str; 9] = [
     "demo.tickets_create",
 ];
 
-/// Which line of an SDK, and so which era, speaks to us.
+/// The era that the host uses, and so the version of its SDK.
 #[derive(Clone, Copy)]
 enum Speaks {
     Older,
@@ -61,7 +61,7 @@ fn arguments_of(speaks: Speaks) -> &'static str {
     }
 }
 
-/// airlock is a child of the host.
+/// Runs airlock as a child of the host.
 fn over_stdio(language: Language, speaks: Speaks) {
     let Some(hosts) = installed() else { return };
     let home = Home::new();
@@ -78,7 +78,7 @@ fn over_stdio(language: Language, speaks: Speaks) {
 
 fn over_http(language: Language, speaks: Speaks) {
     let Some(hosts) = installed() else { return };
-    let serving = Serving::start(args());
+    let serving = ServeProcess::start(args());
     let mut command = language(hosts);
     serving.home.dress(&mut command);
     command.args([arguments_of(speaks), &serving.url()]);
@@ -86,7 +86,7 @@ fn over_http(language: Language, speaks: Speaks) {
     check(&serving.home, &seen, speaks);
 }
 
-/// What each host has to have seen, from the first list to the run after a cancelled one.
+/// Checks the observations of a host, from its first tool list to the run after the cancelled run.
 fn check(home: &Home, seen: &Value, speaks: Speaks) {
     let is_newer = seen["version"] == "2026-07-28";
     assert_eq!(is_newer, matches!(speaks, Speaks::Newer), "{seen}");
@@ -101,7 +101,8 @@ fn check(home: &Home, seen: &Value, speaks: Speaks) {
     assert!(found.contains(&json!("demo.tickets_list")), "{seen}");
     for (what, text) in [
         ("early", "TOOL_DESCRIPTION_REQUIRED"),
-        // Until the call that is cancelled: what is told right before an answer is lost in one SDK.
+        // Progress is compared up to the cancelled call, because one SDK loses messages right
+        // before a response.
         ("progress", "has started"),
         ("progress", "test.wait: allow"),
         ("asked", "demo.tickets_create"),
@@ -117,7 +118,7 @@ fn check(home: &Home, seen: &Value, speaks: Speaks) {
     ] {
         assert_eq!(seen[what], value, "{what}: {seen}");
     }
-    // Over HTTP the host is gone when the cancelled run may still be writing its end.
+    // Over HTTP the host may have ended before the cancelled run has written its end.
     wait_until(|| endings(home).iter().filter(|it| !it.is_empty()).count() == 4);
     home.verify_all();
     let ends = endings(home);
@@ -133,7 +134,8 @@ fn check(home: &Home, seen: &Value, speaks: Speaks) {
     );
 }
 
-/// How the runs of this home ended, as their journals say; empty where one goes on.
+/// Returns how the runs of this home ended, from their journals. The text is empty for a run that
+/// has not ended.
 fn endings(home: &Home) -> Vec<String> {
     let last = |journal: &PathBuf| {
         let text = std::fs::read_to_string(journal).unwrap();
@@ -145,41 +147,41 @@ fn endings(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn the_python_sdk_over_stdio_in_the_older_era() {
+fn python_sdk_over_stdio_in_older_era() {
     over_stdio(python, Speaks::Older);
 }
 
 #[test]
-fn the_python_sdk_over_stdio_in_the_newer_era() {
+fn python_sdk_over_stdio_in_newer_era() {
     over_stdio(python, Speaks::Newer);
 }
 
 #[test]
-fn the_python_sdk_over_http_in_the_older_era() {
+fn python_sdk_over_http_in_older_era() {
     over_http(python, Speaks::Older);
 }
 
 #[test]
-fn the_python_sdk_over_http_in_the_newer_era() {
+fn python_sdk_over_http_in_newer_era() {
     over_http(python, Speaks::Newer);
 }
 
 #[test]
-fn the_typescript_sdk_over_stdio_in_the_older_era() {
+fn typescript_sdk_over_stdio_in_older_era() {
     over_stdio(typescript, Speaks::Older);
 }
 
 #[test]
-fn the_typescript_sdk_over_stdio_in_the_newer_era() {
+fn typescript_sdk_over_stdio_in_newer_era() {
     over_stdio(typescript, Speaks::Newer);
 }
 
 #[test]
-fn the_typescript_sdk_over_http_in_the_older_era() {
+fn typescript_sdk_over_http_in_older_era() {
     over_http(typescript, Speaks::Older);
 }
 
 #[test]
-fn the_typescript_sdk_over_http_in_the_newer_era() {
+fn typescript_sdk_over_http_in_newer_era() {
     over_http(typescript, Speaks::Newer);
 }

@@ -1,5 +1,5 @@
-// Loaded before a host: whatever would end after some seconds may take much longer, as it
-// does on a slow machine. What is shorter paces something and stays.
+// Loaded before a host. Extends its time limits of a second or more, for slow machines. Shorter
+// timers are no time limits, and stay unchanged.
 const { promisify } = require("node:util");
 
 const FROM_MS = 1_000;

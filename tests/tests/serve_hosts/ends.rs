@@ -1,5 +1,5 @@
-//! How serving ends: runs are cancelled and journaled, hosts hear of it, and no
-//! server that was started stays behind.
+//! Tests the end of `airlock serve`: runs are cancelled and journaled, hosts are notified, and all
+//! started servers end.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Stdio};
@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use tests::command::{Home, program};
 use tests::patience::{in_one_of_three, wait_until, wait_until_gone};
-use tests::serving::{Page, Serving, message};
+use tests::serving::{HttpResponse, ServeProcess, message};
 
 use super::{fixture, noted, running};
 
-/// What ends at a signal ends within 2 s on a machine that has time for it; without end is
-/// much longer than this.
+/// Maximum time to the end after a signal. On an idle machine the end takes less than 2 s. The runs
+/// of these tests would take much longer than this.
 const SOON: Duration = Duration::from_secs(120);
 
 const ASKS: &str = "return await demo.tickets_create({title: 'never'})";
@@ -34,21 +34,21 @@ fn args(home: &Home) -> Vec<String> {
     args.map(str::to_owned).into()
 }
 
-fn serving() -> Serving {
+fn serving() -> ServeProcess {
     let home = Home::new();
     let args = args(&home);
-    Serving::start_in(home, args)
+    ServeProcess::start_in(home, args)
 }
 
-/// The process of the fixture does not stay.
+/// Waits until the process of the fixture server has ended.
 fn until_gone(home: &Home) {
     let log = noted(home);
     let pid = log.lines().find_map(|line| line.strip_prefix("pid "));
     wait_until_gone(pid.expect("the fixture started").parse().unwrap());
 }
 
-/// The call of a run has left.
-fn until_allowed(page: &mut Page) {
+/// Waits until the call of a run was allowed.
+fn until_allowed(page: &mut HttpResponse) {
     while !page
         .told("notifications/progress")
         .to_string()
@@ -56,7 +56,7 @@ fn until_allowed(page: &mut Page) {
     {}
 }
 
-/// Every journal is whole, and says that its run was cancelled.
+/// Checks that every journal is complete and records that its run was cancelled.
 fn expect_cancelled(home: &Home, runs: usize) {
     home.verify_all();
     let journals = home.journals();
@@ -73,7 +73,7 @@ fn expect_cancelled(home: &Home, runs: usize) {
 }
 
 #[test]
-fn a_signal_ends_runs_tells_their_hosts_and_takes_the_servers_along() {
+fn signal_ends_runs_notifies_hosts_and_stops_servers() {
     let ends_at = |signal| {
         let mut serving = serving();
         let host = serving.session(&json!({"elicitation": {}}));
@@ -98,8 +98,13 @@ fn a_signal_ends_runs_tells_their_hosts_and_takes_the_servers_along() {
     }
 }
 
-/// A request of the newer era, from a host that can be asked.
-fn newer(serving: &Serving, method: &str, name: Option<&str>, mut params: Value) -> Page {
+/// Sends a request of the newer era, from a host that supports elicitation.
+fn newer(
+    serving: &ServeProcess,
+    method: &str,
+    name: Option<&str>,
+    mut params: Value,
+) -> HttpResponse {
     let version = "2026-07-28";
     let mut headers = vec![("MCP-Protocol-Version", version), ("Mcp-Method", method)];
     headers.extend(name.map(|name| ("Mcp-Name", name)));
@@ -111,7 +116,7 @@ fn newer(serving: &Serving, method: &str, name: Option<&str>, mut params: Value)
 }
 
 #[test]
-fn in_the_newer_era_runs_that_wait_are_journaled_and_listeners_are_answered() {
+fn newer_era_suspended_runs_are_journaled_and_subscriptions_answered() {
     in_one_of_three(those_of_the_newer_era_are_answered);
 }
 
@@ -130,7 +135,7 @@ fn those_of_the_newer_era_are_answered() {
 }
 
 #[test]
-fn a_server_that_does_not_want_to_end_is_killed_in_time() {
+fn server_refusing_to_exit_is_killed() {
     let home = Home::new();
     let pid = home.path().join("pid");
     let deaf = format!(
@@ -140,7 +145,7 @@ fn a_server_that_does_not_want_to_end_is_killed_in_time() {
     );
     let script = home.write("deaf.sh", deaf);
     let server = format!("deaf=sh {}", script.display());
-    let mut serving = Serving::start_in(home, ["--demo", "--server", &server]);
+    let mut serving = ServeProcess::start_in(home, ["--demo", "--server", &server]);
     let said = || std::fs::read_to_string(&pid).unwrap_or_default();
     wait_until(|| said().ends_with('\n'));
     let pid = said().trim().parse().unwrap();
@@ -177,7 +182,7 @@ impl Parent {
         writeln!(stdin, "{message}").unwrap();
     }
 
-    /// Begins a run that waits for a tool which never answers.
+    /// Begins a run that waits for a tool that never answers.
     fn wait_for_ever(&mut self) {
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
         self.say(&message(Some(0), "initialize", &params));
@@ -185,7 +190,7 @@ impl Parent {
         self.say(&message(Some(1), "tools/call", &call));
         let is_allowed =
             |line: &std::io::Result<String>| line.as_ref().unwrap().contains("test.wait: allow");
-        assert!(self.lines.any(|line| is_allowed(&line)), "it ended before");
+        assert!(self.lines.any(|line| is_allowed(&line)), "airlock ended");
     }
 
     fn ends_soon(&mut self) {
@@ -195,7 +200,7 @@ impl Parent {
                 Some(status) => break status,
                 None if since.elapsed() > SOON => {
                     self.child.kill().unwrap();
-                    panic!("it did not end in {SOON:?}");
+                    panic!("airlock did not end in {SOON:?}");
                 }
                 None => std::thread::park_timeout(Duration::from_millis(2)),
             }
@@ -207,7 +212,7 @@ impl Parent {
 }
 
 #[test]
-fn over_stdio_it_ends_when_its_input_does() {
+fn stdio_serve_ends_with_its_input() {
     in_one_of_three(|| {
         let mut parent = Parent::start();
         parent.wait_for_ever();
@@ -217,7 +222,7 @@ fn over_stdio_it_ends_when_its_input_does() {
 }
 
 #[test]
-fn over_stdio_it_ends_at_a_signal_and_the_host_hears_how_its_run_ended() {
+fn stdio_serve_reports_run_end_on_signal() {
     in_one_of_three(a_signal_ends_what_serves_over_stdio);
 }
 

@@ -1,13 +1,13 @@
-//! What servers log while their tools are called: told where `--pass logging` says so,
-//! to the host behind the call, from the level on that it wants.
+//! Tests log messages of servers during calls. With `--pass logging` they are sent to the host that
+//! made the call, from the host's minimum level on.
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
-use tests::serving::{Page, Serving, Session};
+use tests::serving::{HttpResponse, ServeProcess, Session};
 
 const CODE: &str = "return await one.tool_with_logging({})";
 
-fn serving(era: &str, pass: &str) -> Serving {
+fn serving(era: &str, pass: &str) -> ServeProcess {
     let fixture = format!("one={}{era}", program("fixture-server").display());
     let args = [
         "--server",
@@ -17,11 +17,11 @@ fn serving(era: &str, pass: &str) -> Serving {
         "--disclosure",
         "full",
     ];
-    Serving::start_in(Home::new(), args.into_iter().chain(["--pass", pass]))
+    ServeProcess::start_in(Home::new(), args.into_iter().chain(["--pass", pass]))
 }
 
-/// The levels of what is told before the answer.
-fn levels(mut page: Page) -> Vec<String> {
+/// Returns the levels of the messages before the answer.
+fn levels(mut page: HttpResponse) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(message) = page.next_message() {
         if message["method"] == "notifications/message" {
@@ -48,7 +48,7 @@ fn older(host: &Session) -> Vec<String> {
     levels(host.begin(1, "tools/call", &params))
 }
 
-fn newer(serving: &Serving, level: Option<&str>) -> Vec<String> {
+fn newer(serving: &ServeProcess, level: Option<&str>) -> Vec<String> {
     let version = "2026-07-28";
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": version,
@@ -74,7 +74,7 @@ fn set_level(host: &Session, level: &Value) -> Value {
 }
 
 #[test]
-fn a_host_hears_what_it_wants_to_hear_in_both_eras_of_both_sides() {
+fn host_gets_requested_log_level_in_both_eras() {
     for era in ["", " --newer"] {
         let serving = serving(era, "logging");
         let host = serving.session(&json!({}));
@@ -87,7 +87,7 @@ fn a_host_hears_what_it_wants_to_hear_in_both_eras_of_both_sides() {
             assert_eq!(set_level(&host, &json!(level))["result"], json!({}));
             assert_eq!(older(&host), expected, "{era} {level}");
         }
-        // Another session has a level of its own.
+        // Each session has its own level.
         let other = serving.session(&json!({}));
         assert_eq!(older(&other), ["info", "warning", "error"], "{era}");
         assert_eq!(newer(&serving, Some("error")), ["error"], "{era}");
@@ -101,7 +101,7 @@ fn a_host_hears_what_it_wants_to_hear_in_both_eras_of_both_sides() {
 }
 
 #[test]
-fn nobody_hears_anything_unless_somebody_says_so() {
+fn logs_are_not_forwarded_by_default() {
     for era in ["", " --newer"] {
         let serving = serving(era, "elicitation");
         let host = serving.session(&json!({}));

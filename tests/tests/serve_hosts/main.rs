@@ -1,4 +1,5 @@
-//! `airlock serve` from outside: who may come in, hosts side by side, and how it ends.
+//! Tests `airlock serve` with its hosts: access, several hosts at once, messages between hosts and
+//! servers, and the end.
 
 mod ends;
 mod logging;
@@ -12,18 +13,19 @@ mod tokens;
 use serde_json::Value;
 use tests::command::{Home, program};
 
-/// The server `test` with the tools of the fixture; it notes what it hears in `fixture.log`.
+/// Returns the flag value for the server `test` with the tools of the fixture. The server logs the
+/// messages that it receives in `fixture.log`.
 fn fixture(home: &Home) -> String {
     let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
     format!("test={} {}", program.display(), log.display())
 }
 
-/// What the fixture noted so far.
+/// Returns the log of the fixture server so far.
 fn noted(home: &Home) -> String {
     std::fs::read_to_string(home.path().join("fixture.log")).unwrap_or_default()
 }
 
-/// A call of `run_script`, with a line for everything that happens.
+/// Returns the parameters of a `run_script` call with progress messages.
 fn running(code: &str) -> Value {
     serde_json::json!({
         "name": "run_script",

@@ -1,10 +1,11 @@
-//! What offered servers tell of their prompts and resources: to the hosts that listen, and of
-//! one resource only to those that have asked for it; in both eras on both sides.
+//! Tests notifications about prompts and resources of offered servers, with both eras of hosts and
+//! servers. Changes of a list are sent to all hosts that listen. Changes of a resource are sent
+//! only to hosts that subscribed to it.
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
 use tests::patience::wait_until;
-use tests::serving::{Page, Serving, Session};
+use tests::serving::{HttpResponse, ServeProcess, Session};
 use tests::stdio_host::StdioHost;
 
 use super::noted;
@@ -25,11 +26,11 @@ fn fixture(home: &Home, era: &str) -> String {
     format!("test={}{era} {}", program.display(), log.display())
 }
 
-fn serving(era: &str) -> Serving {
+fn serving(era: &str) -> ServeProcess {
     let home = Home::new();
     let server = fixture(&home, era);
     let more = ["--server", &server];
-    Serving::start_in(home, ARGS.into_iter().chain(more))
+    ServeProcess::start_in(home, ARGS.into_iter().chain(more))
 }
 
 fn ask(host: &Session, method: &str, params: &Value) -> Result<Value, Value> {
@@ -46,8 +47,8 @@ fn change(host: &Session) {
     assert_eq!(run["structuredContent"]["status"], "done", "{run}");
 }
 
-/// What is told until both lists were, and whether that was all.
-fn told(stream: &mut Page) -> Vec<Value> {
+/// Returns the messages up to the reports that both lists have changed.
+fn told(stream: &mut HttpResponse) -> Vec<Value> {
     let mut told = Vec::new();
     let has = |told: &[Value], method: &str| told.iter().any(|it| it["method"] == method);
     while !LISTS.iter().all(|list| has(&told, list)) {
@@ -56,17 +57,17 @@ fn told(stream: &mut Page) -> Vec<Value> {
     told
 }
 
-fn updated(stream: &mut Page) -> Value {
+fn updated(stream: &mut HttpResponse) -> Value {
     stream.told(UPDATED)["params"]["uri"].clone()
 }
 
-/// Lines of the fixture with this word.
-fn heard(serving: &Serving, word: &str) -> usize {
+/// Counts the lines of the fixture's log with this word.
+fn heard(serving: &ServeProcess, word: &str) -> usize {
     noted(&serving.home).matches(word).count()
 }
 
 #[test]
-fn a_host_of_the_older_era_is_told_of_lists_and_of_what_it_subscribed_to() {
+fn older_era_host_gets_list_and_resource_notifications() {
     for era in ["", " --newer"] {
         let serving = serving(era);
         let (host, other) = (serving.session(&json!({})), serving.session(&json!({})));
@@ -81,7 +82,7 @@ fn a_host_of_the_older_era_is_told_of_lists_and_of_what_it_subscribed_to() {
         assert_eq!(updated(&mut stream), OURS, "{era}");
         change(&other);
         assert_eq!(updated(&mut stream), OURS, "{era}");
-        // Whoever has not asked hears of the lists alone.
+        // A host without subscriptions is notified about the lists only.
         for _ in 0..2 {
             let told = told(&mut beside);
             assert!(told.iter().all(|it| it["method"] != UPDATED), "{told:?}");
@@ -91,10 +92,10 @@ fn a_host_of_the_older_era_is_told_of_lists_and_of_what_it_subscribed_to() {
 }
 
 #[test]
-fn a_server_is_told_once_for_all_and_again_when_the_last_has_gone() {
+fn upstream_subscription_is_shared_and_renewed() {
     let serving = serving("");
     let hosts = [serving.session(&json!({})), serving.session(&json!({}))];
-    // By the server's own address as well, since there is no other.
+    // The server's own address works as well, since no other server has it.
     for (host, uri) in hosts.iter().zip([OURS, THEIRS]) {
         let uri = json!({ "uri": uri });
         assert_eq!(ask(host, "resources/subscribe", &uri), Ok(json!({})));
@@ -107,13 +108,13 @@ fn a_server_is_told_once_for_all_and_again_when_the_last_has_gone() {
     change(&hosts[0]);
     assert_eq!(updated(&mut stream), THEIRS);
     assert_eq!(heard(&serving, "resources/unsubscribe"), 0);
-    // The end of its session is the end of what it wanted.
+    // The end of a session ends its subscriptions.
     hosts[1].end();
     wait_until(|| heard(&serving, "resources/unsubscribe") == 1);
 }
 
-/// A request of the newer era that stays open.
-fn listen(serving: &Serving, notifications: &Value) -> Page {
+/// Sends a request of the newer era that stays open.
+fn listen(serving: &ServeProcess, notifications: &Value) -> HttpResponse {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": VERSION,
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -126,7 +127,7 @@ fn listen(serving: &Serving, notifications: &Value) -> Page {
 }
 
 #[test]
-fn a_host_of_the_newer_era_is_told_of_what_it_listens_to() {
+fn newer_era_host_gets_subscribed_notifications() {
     for era in ["", " --newer"] {
         let serving = serving(era);
         let wanted = json!({
@@ -157,7 +158,7 @@ fn a_host_of_the_newer_era_is_told_of_what_it_listens_to() {
 }
 
 #[test]
-fn a_host_over_stdio_is_told_too() {
+fn stdio_host_gets_notifications() {
     let home = Home::new();
     let server = fixture(&home, "");
     let mut command = home.serve(ARGS);
@@ -174,16 +175,16 @@ fn a_host_over_stdio_is_told_too() {
     host.wait_for(|it| it["method"] == LISTS[1]);
 }
 
-/// One airlock behind another, which is a server over HTTP.
+/// One airlock is the HTTP server of another airlock.
 #[test]
-fn servers_over_http_tell_in_either_era() {
+fn http_servers_notify_in_either_era() {
     let behind = serving("");
     for era in ["2025-11-25", "2026-07-28"] {
         let home = Home::new();
         let url = behind.url();
         let config = format!("[servers.up]\nurl = \"{url}\"\nera = \"{era}\"\n");
         let config = home.write("airlock.toml", config).display().to_string();
-        let serving = Serving::start_in(home, ["--config", &config, "--offer", "up"]);
+        let serving = ServeProcess::start_in(home, ["--config", &config, "--offer", "up"]);
         let host = serving.session(&json!({}));
         let uri = format!("airlock://up/{OURS}");
         let subscribed = ask(&host, "resources/subscribe", &json!({ "uri": uri }));
@@ -193,16 +194,16 @@ fn servers_over_http_tell_in_either_era() {
         assert_eq!(updated(&mut stream), uri, "{era}");
         let uri = format!("airlock://up/airlock://nobody/{THEIRS}");
         let refused = ask(&host, "resources/subscribe", &json!({ "uri": uri }));
-        // One of the newer era may say too late that it does not promise it.
+        // A server of the newer era may report too late that it has no such resource.
         assert!(refused.is_err() || era == VERSION, "{refused:?}");
     }
 }
 
 #[test]
-fn what_nobody_offers_is_told_to_nobody() {
+fn unoffered_notifications_are_dropped() {
     let home = Home::new();
     let server = fixture(&home, "");
-    let serving = Serving::start_in(home, ["--server", &server, "--offer", "test.prompts"]);
+    let serving = ServeProcess::start_in(home, ["--server", &server, "--offer", "test.prompts"]);
     let host = serving.session(&json!({}));
     for method in ["resources/subscribe", "resources/unsubscribe"] {
         let refused = ask(&host, method, &json!({ "uri": THEIRS })).unwrap_err();
@@ -214,7 +215,7 @@ fn what_nobody_offers_is_told_to_nobody() {
 }
 
 #[test]
-fn what_cannot_be_subscribed_to_is_refused() {
+fn invalid_subscription_is_refused() {
     let serving = serving("");
     let host = serving.session(&json!({}));
     for (params, code) in [
@@ -234,7 +235,7 @@ fn what_cannot_be_subscribed_to_is_refused() {
 }
 
 #[test]
-fn whoever_was_asked_to_open_an_address_hears_when_it_was_done_with_and_nobody_else() {
+fn elicitation_complete_reaches_only_the_asked_host() {
     let serving = serving("");
     let can = json!({"elicitation": {"url": {}}});
     let (host, other) = (serving.session(&can), serving.session(&can));

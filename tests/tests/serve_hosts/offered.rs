@@ -1,11 +1,11 @@
-//! Prompts and resources of servers: there where somebody offers them, under names
-//! that say whose they are, and nowhere else.
+//! Tests prompts and resources of servers. Hosts get them only if the configuration offers them,
+//! under names that contain the server's name.
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
-use tests::serving::{Serving, Session};
+use tests::serving::{ServeProcess, Session};
 
-fn serving(offers: &[&str]) -> Serving {
+fn serving(offers: &[&str]) -> ServeProcess {
     let home = Home::new();
     let fixture = program("fixture-server").display().to_string();
     let (one, other) = (format!("one={fixture}"), format!("other={fixture} --newer"));
@@ -15,7 +15,7 @@ fn serving(offers: &[&str]) -> Serving {
             .iter()
             .flat_map(|it| ["--offer".to_owned(), (*it).to_owned()]),
     );
-    Serving::start_in(home, args)
+    ServeProcess::start_in(home, args)
 }
 
 fn ask(host: &Session, method: &str, params: &Value) -> Result<Value, Value> {
@@ -33,7 +33,7 @@ fn names(list: &Value, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_offered_unless_somebody_says_so() {
+fn nothing_is_offered_by_default() {
     let serving = serving(&[]);
     let host = serving.session(&json!({}));
     let prompts = ask(&host, "prompts/list", &json!({})).unwrap();
@@ -52,7 +52,7 @@ fn nothing_is_offered_unless_somebody_says_so() {
 }
 
 #[test]
-fn what_is_offered_says_whose_it_is() {
+fn offered_items_name_their_server() {
     let serving = serving(&["one", "other.resources"]);
     let host = serving.session(&json!({}));
     let prompts = ask(&host, "prompts/list", &json!({})).unwrap();
@@ -94,7 +94,7 @@ fn what_is_offered_says_whose_it_is() {
 }
 
 #[test]
-fn an_address_says_whose_resource_it_is_and_without_that_only_one_may_mean_it() {
+fn resource_address_names_server_or_must_be_unique() {
     let serving = serving(&["one", "other.resources"]);
     let host = serving.session(&json!({}));
     let list = ask(&host, "resources/list", &json!({})).unwrap();
@@ -119,7 +119,7 @@ fn an_address_says_whose_resource_it_is_and_without_that_only_one_may_mean_it() 
     let read = ask(&host, "resources/read", &json!({"uri": uri})).unwrap();
     assert!(read.to_string().contains("Data for ID: 7"), "{read}");
     for uri in [
-        // Both list it.
+        // Both servers list this resource.
         "test://static-text",
         "airlock://one/test://nothing",
         "airlock://nobody/test://static-text",
@@ -130,13 +130,13 @@ fn an_address_says_whose_resource_it_is_and_without_that_only_one_may_mean_it() 
         let refused = ask(&host, "resources/read", &json!({"uri": uri})).unwrap_err();
         assert_eq!(refused["code"], -32_002, "{uri}: {refused}");
     }
-    // Our own are read as ever.
+    // airlock's own resources are read as usual.
     let uri = "resource:///tool_descriptions?tools=one.simple_text";
     assert!(ask(&host, "resources/read", &json!({"uri": uri})).is_ok());
 }
 
 #[test]
-fn the_servers_own_address_is_enough_where_one_is_offered() {
+fn plain_address_works_with_single_offer() {
     let serving = serving(&["one"]);
     let host = serving.session(&json!({}));
     let uri = "test://static-binary";
@@ -146,7 +146,7 @@ fn the_servers_own_address_is_enough_where_one_is_offered() {
 }
 
 #[test]
-fn arguments_are_completed_by_whose_they_are() {
+fn completion_goes_to_owning_server() {
     let serving = serving(&["one"]);
     let host = serving.session(&json!({}));
     let argument = json!({"name": "arg1", "value": "par"});
@@ -178,13 +178,13 @@ fn arguments_are_completed_by_whose_they_are() {
 }
 
 #[test]
-fn what_a_session_has_read_counts_in_its_runs() {
+fn session_reads_count_in_its_runs() {
     let home = Home::new();
     let labels = home.write("labels.toml", "[labels.one]\nreads = [\"private:notes\"]\n");
     let fixture = program("fixture-server").display().to_string();
     let (one, labels) = (format!("one={fixture}"), labels.display().to_string());
     let args = ["--server", &one, "--offer", "one", "--labels", &labels];
-    let serving = Serving::start_in(home, args);
+    let serving = ServeProcess::start_in(home, args);
     let host = serving.session(&json!({}));
     let carried = |host: &Session| {
         let run = host.run(1, "return 1");
@@ -202,14 +202,14 @@ fn what_a_session_has_read_counts_in_its_runs() {
 }
 
 #[test]
-fn credentials_are_struck_from_what_is_read() {
+fn read_content_is_redacted() {
     let home = Home::new();
     let fixture = program("fixture-server").display().to_string();
     let config = format!(
         "[servers.one]\ncommand = \"{fixture}\"\nargs = []\nenv = {{ TOKEN = \"static text\" }}\n"
     );
     let config = home.write("airlock.toml", config).display().to_string();
-    let serving = Serving::start_in(home, ["--config", &config, "--offer", "one.resources"]);
+    let serving = ServeProcess::start_in(home, ["--config", &config, "--offer", "one.resources"]);
     let host = serving.session(&json!({}));
     let read = ask(
         &host,
@@ -221,7 +221,7 @@ fn credentials_are_struck_from_what_is_read() {
 }
 
 #[test]
-fn an_offer_that_cannot_be_is_wrong_usage() {
+fn impossible_offer_is_a_usage_error() {
     for (offer, said) in [
         ("demp", "did you mean `demo`"),
         ("demo.tools", "SERVER.prompts"),

@@ -1,5 +1,5 @@
-//! A server that refuses a call because an address has to be opened first: its
-//! person opens it, and the call is made again, in both eras on both sides.
+//! Tests a server that refuses a call until an address was opened. The person at the host opens the
+//! address, and the call is repeated. Covers both eras of hosts and servers.
 
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -10,7 +10,7 @@ use super::{noted, running, text};
 const FIRST: &str = "return await test.address_first({})";
 const FIRST_URL: &str = "https://example.com/first";
 
-/// The call has left twice, and the journal says why.
+/// Checks that the call was sent twice, and that the journal records the reason.
 fn was_made_again(home: &Home, result: &Value) {
     let value = &result["structuredContent"]["value"];
     assert_eq!(*value, "this is address_first", "{result}");
@@ -24,7 +24,7 @@ fn was_made_again(home: &Home, result: &Value) {
 }
 
 #[test]
-fn a_call_is_made_again_when_what_its_server_wants_first_was_opened() {
+fn call_is_repeated_after_url_was_opened() {
     let can = json!({"elicitation": {"url": {}}});
     for era in ["", " --newer"] {
         let serving = serving(era);
@@ -35,7 +35,7 @@ fn a_call_is_made_again_when_what_its_server_wants_first_was_opened() {
         let message = asked["params"]["message"].as_str().unwrap();
         assert!(message.contains("`test` behind airlock"), "{message}");
         let accept = || host.reply(&asked["id"], &json!({"action": "accept"}));
-        // In the older era the server says when it was done with; in the newer nobody does.
+        // Only a server of the older era reports that the address was opened.
         if era.is_empty() {
             accept();
         }
@@ -49,7 +49,7 @@ fn a_call_is_made_again_when_what_its_server_wants_first_was_opened() {
 }
 
 #[test]
-fn a_host_of_the_newer_era_opens_what_a_server_wants_first_as_well() {
+fn newer_era_host_opens_required_url() {
     let can = json!({"elicitation": {"url": {}}});
     for era in ["", " --newer"] {
         let serving = serving(era);
@@ -69,34 +69,34 @@ fn a_host_of_the_newer_era_opens_what_a_server_wants_first_as_well() {
 }
 
 #[test]
-fn what_is_not_opened_first_ends_the_call_and_the_script_hears_how() {
+fn unopened_url_ends_call_with_error() {
     let code = "try { return await test.address_first({}) }
         catch (e) { return [e.code, e.message] }";
     let url = json!({"elicitation": {"url": {}}});
     let form = json!({"elicitation": {}});
     for (era, can, said, expected, left) in [
-        ("", &url, "decline", ["refused", "which was declined"], 1),
-        ("", &url, "cancel", ["unanswered", "was not done"], 1),
+        ("", &url, "decline", ["refused", "the person declined"], 1),
+        ("", &url, "cancel", ["unanswered", "did not open it"], 1),
         (
             " --newer",
             &url,
             "decline",
-            ["refused", "has done nothing"],
+            ["refused", "nothing was done"],
             1,
         ),
-        // It is opened, and that is not enough.
+        // The address is opened, and the server still refuses.
         (
             " --newer",
             &url,
             "accept",
-            ["tool-failed", "still waits"],
+            ["tool-failed", "still requires it"],
             2,
         ),
         (
             "",
             &form,
             "",
-            ["tool-failed", "cannot be asked to; open it"],
+            ["tool-failed", "cannot ask a person to open it"],
             1,
         ),
         (" --newer", &form, "", ["tool-failed", FIRST_URL], 1),

@@ -1,10 +1,10 @@
-//! What a server behind airlock asks in the middle of a call reaches the person at
-//! the host that called, in both eras on both sides, and nobody else.
+//! Tests that a server's request during a call is sent to the calling host, and to no other host,
+//! with both eras of hosts and servers.
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
 use tests::patience::in_one_of_three;
-use tests::serving::{Page, Serving};
+use tests::serving::{HttpResponse, ServeProcess};
 use tests::stdio_host::StdioHost;
 
 use super::{noted, running, text};
@@ -24,18 +24,19 @@ fn server(home: &Home, era: &str) -> String {
     format!("test={}{era} {}", program.display(), log.display())
 }
 
-pub(super) fn serving(era: &str) -> Serving {
+pub(super) fn serving(era: &str) -> ServeProcess {
     let home = Home::new();
     let server = server(&home, era);
     let more = ["--server", &server];
-    Serving::start_in(home, ARGS.into_iter().chain(more))
+    ServeProcess::start_in(home, ARGS.into_iter().chain(more))
 }
 
 fn yes() -> Value {
     json!({"action": "accept", "content": {"username": ANSWER, "name": ANSWER}})
 }
 
-/// The person answered, the server was told, and nobody else saw what was said.
+/// Checks that the person answered, that the server got the answer, and that it appears nowhere
+/// else.
 fn check(home: &Home, result: &Value, said: &Value) {
     let action = said["action"].as_str().unwrap();
     let value = &result["structuredContent"]["value"];
@@ -75,7 +76,7 @@ fn is_about_the_server(params: &Value) {
 const CODE: &str = "return await test.elicitation({message: 'Who are you?'})";
 
 #[test]
-fn a_host_of_the_older_era_is_asked_by_a_request_whichever_era_the_server_is_of() {
+fn older_era_host_gets_request_from_either_era_server() {
     for era in ["", " --newer"] {
         for said in [
             yes(),
@@ -93,8 +94,12 @@ fn a_host_of_the_older_era_is_asked_by_a_request_whichever_era_the_server_is_of(
     }
 }
 
-/// A request of the newer era.
-pub(super) fn modern(serving: &Serving, mut params: Value, capabilities: &Value) -> Page {
+/// Sends a request of the newer era.
+pub(super) fn modern(
+    serving: &ServeProcess,
+    mut params: Value,
+    capabilities: &Value,
+) -> HttpResponse {
     let version = "2026-07-28";
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = version.into();
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
@@ -109,7 +114,7 @@ pub(super) fn modern(serving: &Serving, mut params: Value, capabilities: &Value)
 }
 
 #[test]
-fn a_host_of_the_newer_era_gets_it_back_as_input_that_is_required() {
+fn newer_era_host_gets_input_required() {
     for era in ["", " --newer"] {
         for said in [
             yes(),
@@ -134,7 +139,7 @@ fn a_host_of_the_newer_era_gets_it_back_as_input_that_is_required() {
 }
 
 #[test]
-fn an_address_to_open_has_a_name_where_the_hosts_era_has_one() {
+fn url_elicitation_has_id_where_era_supports_it() {
     let code = "return await test.elicitation_address({})";
     let can = json!({"elicitation": {"url": {}}});
     let accept = json!({"action": "accept"});
@@ -168,8 +173,8 @@ fn an_address_to_open_has_a_name_where_the_hosts_era_has_one() {
 }
 
 #[test]
-fn everything_that_a_server_wants_at_once_is_put_together() {
-    // What comes later than a moment after the first is asked in a round of its own.
+fn simultaneous_server_requests_are_batched() {
+    // A question that arrives a moment after the first is sent in a separate round.
     in_one_of_three(all_at_once);
 }
 
@@ -212,7 +217,7 @@ fn all_at_once() {
 }
 
 #[test]
-fn a_servers_own_key_is_kept_and_no_two_questions_of_a_run_have_the_same() {
+fn server_key_is_kept_and_keys_are_unique() {
     let serving = serving(" --newer");
     let can = json!({"elicitation": {}});
     let code = "const ask = (message) => test.elicitation({message});
@@ -220,7 +225,7 @@ fn a_servers_own_key_is_kept_and_no_two_questions_of_a_run_have_the_same() {
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});
     let mut asked = Vec::new();
     let mut said = modern(&serving, params.clone(), &can).answer(1);
-    // In one round, or in two on a machine that is slow.
+    // The questions arrive in one round, or in two on a slow machine.
     while let Some(requests) = said["inputRequests"].as_object() {
         let keys = requests.keys().cloned();
         let answers = keys.clone().map(|key| (key, yes()));
@@ -238,13 +243,13 @@ fn a_servers_own_key_is_kept_and_no_two_questions_of_a_run_have_the_same() {
 }
 
 #[test]
-fn a_host_that_cannot_be_asked_is_not_and_the_script_hears_why() {
+fn host_without_capability_is_not_asked() {
     let code = "try { return await test.elicitation({message: 'Who are you?'}) }
         catch (e) { return [e.code, e.message] }";
     for (era, expected) in [
         (
             "",
-            "cannot be asked for an answer of the person at the host",
+            "cannot be asked for an answer from the person at the host",
         ),
         (
             " --newer",
@@ -265,7 +270,7 @@ fn a_host_that_cannot_be_asked_is_not_and_the_script_hears_why() {
 }
 
 #[test]
-fn what_is_not_passed_is_not_asked() {
+fn disabled_pass_through_is_not_asked() {
     let home = Home::new();
     let server = server(&home, "");
     let args = [
@@ -278,7 +283,7 @@ fn what_is_not_passed_is_not_asked() {
         "--server",
         &server,
     ];
-    let serving = Serving::start_in(home, args);
+    let serving = ServeProcess::start_in(home, args);
     let host = serving.session(&json!({"elicitation": {}}));
     let result = host.run(1, "return await test.elicitation({message: 'x'})");
     assert!(text(&result).contains("cannot be asked"), "{result}");
@@ -291,8 +296,8 @@ fn what_is_not_passed_is_not_asked() {
 }
 
 #[test]
-fn the_person_at_one_host_is_never_asked_for_another() {
-    // Over HTTP, the server of the newer era: each call says itself whom it asks.
+fn request_reaches_only_the_calling_host() {
+    // Over HTTP, with a server of the newer era: the request for input belongs to one call.
     let serving = serving(" --newer");
     let hosts = [
         serving.session(&json!({"elicitation": {}})),
@@ -318,7 +323,7 @@ fn the_person_at_one_host_is_never_asked_for_another() {
 }
 
 #[test]
-fn servers_hear_at_the_start_what_the_one_host_can() {
+fn servers_learn_single_host_capabilities_at_start() {
     for (can, expected) in [
         (json!({"elicitation": {}}), "state-ok: answer accept"),
         (json!({}), "cannot be asked"),
@@ -348,18 +353,21 @@ fn servers_hear_at_the_start_what_the_one_host_can() {
 }
 
 #[test]
-fn a_command_line_run_has_nobody_to_be_asked() {
+fn command_line_run_without_terminal_has_no_capabilities() {
     let home = Home::new();
     let server = server(&home, "");
     let script = home.write("a.js", CODE);
     let script = script.display().to_string();
     let ended = home.run(["run", &script, "--server", &server, "--allow", "*.*"]);
     assert!(ended.stdout.contains("answer decline"), "{ended}");
-    assert!(ended.stderr.contains("it was declined, because"), "{ended}");
+    assert!(
+        ended.stderr.contains("airlock declined, because"),
+        "{ended}"
+    );
     self::ended(&home, "declined");
 }
 
-/// The last journal has this end of an inquiry.
+/// Checks that the last journal records that an inquiry ended in this way.
 fn ended(home: &Home, end: &str) {
     home.verify_all();
     let journals = home.journals();
@@ -368,7 +376,7 @@ fn ended(home: &Home, end: &str) {
 }
 
 #[test]
-fn a_host_that_refuses_is_not_a_person_who_put_it_away() {
+fn host_error_differs_from_declined_form() {
     let serving = serving("");
     let host = serving.session(&json!({"elicitation": {}}));
     let mut run = host.begin(1, "tools/call", &running(CODE));
@@ -383,8 +391,9 @@ fn a_host_that_refuses_is_not_a_person_who_put_it_away() {
     ended(&serving.home, "declined");
 }
 
-/// The server has this credential, and is started with these arguments and its log.
-fn with_credential(credential: &str, args: &[&str]) -> Serving {
+/// Starts airlock with a server that has this credential in its configuration, these arguments, and
+/// a log.
+fn with_credential(credential: &str, args: &[&str]) -> ServeProcess {
     let home = Home::new();
     let (program, log) = (program("fixture-server"), home.path().join("fixture.log"));
     let mut args = args.to_vec();
@@ -395,11 +404,11 @@ fn with_credential(credential: &str, args: &[&str]) -> Serving {
     );
     let config = home.write("airlock.toml", config).display().to_string();
     let more = ["--config", &config];
-    Serving::start_in(home, ARGS.into_iter().chain(more))
+    ServeProcess::start_in(home, ARGS.into_iter().chain(more))
 }
 
 #[test]
-fn a_servers_own_key_is_not_kept_where_it_is_a_credential() {
+fn server_key_containing_credential_is_replaced() {
     let code = "return await test.input_required_result_elicitation({})";
     let params = json!({"name": "run_script", "arguments": {"code": code}});
     for (credential, expected) in [("another-one", "user_name"), ("user_name", "inquiry-1")] {
@@ -411,7 +420,7 @@ fn a_servers_own_key_is_not_kept_where_it_is_a_credential() {
 }
 
 #[test]
-fn a_form_with_a_credential_for_a_name_reaches_nobody() {
+fn form_with_credential_as_name_is_refused() {
     let serving = with_credential("username", &[]);
     let host = serving.session(&json!({"elicitation": {}}));
     let mut run = host.begin(1, "tools/call", &running(CODE));
@@ -424,8 +433,9 @@ fn a_form_with_a_credential_for_a_name_reaches_nobody() {
     ended(&serving.home, "declined");
 }
 
-/// Two servers: `one`, whose notes are private, and `test`, which says nothing of its own.
-fn labelled(more: &[&str]) -> Serving {
+/// Starts airlock with two servers: `one`, whose notes are private, and `test`, which has no
+/// labels.
+fn labelled(more: &[&str]) -> ServeProcess {
     let home = Home::new();
     let labels = "[labels.one]\nreads = [\"private:notes\"]\n[labels.test]\nreads = []\n";
     let labels = home.write("labels.toml", labels).display().to_string();
@@ -433,7 +443,7 @@ fn labelled(more: &[&str]) -> Serving {
     let one = format!("one={}", one.display());
     let servers = ["--server", &test, "--server", &one, "--labels", &labels];
     let args = ARGS.into_iter().chain(servers).chain(more.iter().copied());
-    Serving::start_in(home, args)
+    ServeProcess::start_in(home, args)
 }
 
 fn labels(result: &Value) -> String {
@@ -441,11 +451,11 @@ fn labels(result: &Value) -> String {
 }
 
 #[test]
-fn what_a_host_hears_in_the_middle_of_a_run_counts_from_then_on() {
+fn answers_during_run_count_as_read() {
     let notes = "const t = await one.simple_text({});";
     let asks = format!("{notes} return await test.elicitation({{message: String(t)}})");
     let serving = labelled(&[]);
-    // A host of the older era, over the same session.
+    // A host of the older era, in one session.
     let host = serving.session(&json!({"elicitation": {}}));
     let mut run = host.begin(1, "tools/call", &running(&asks));
     let asked = run.told("elicitation/create");
@@ -453,7 +463,7 @@ fn what_a_host_hears_in_the_middle_of_a_run_counts_from_then_on() {
     assert!(labels(&beside).contains("private:notes"), "{beside}");
     host.reply(&asked["id"], &yes());
     assert!(text(&run.answer(1)).contains("answer accept"));
-    // One of the newer, which goes away with the question; it keeps no handle.
+    // A host of the newer era, which disconnects while the question is open and stores no handle.
     let serving = labelled(&[]);
     let params = json!({"name": "run_script", "arguments": {"code": asks}});
     let first = modern(&serving, params, &json!({"elicitation": {}})).answer(1);
@@ -464,7 +474,7 @@ fn what_a_host_hears_in_the_middle_of_a_run_counts_from_then_on() {
 }
 
 #[test]
-fn what_servers_log_and_scripts_print_counts_when_it_is_told() {
+fn forwarded_logs_and_console_count_as_read() {
     let logs = "await one.tool_with_logging({}); await test.elicitation({message: 'x'})";
     let prints = "const t = await one.simple_text({}); console.log(t);
         await test.elicitation({message: 'x'})";

@@ -1,14 +1,15 @@
-//! Two hosts at once, one slow approval, one server that dies: nobody waits for
-//! anybody else's run.
+//! Tests that no host waits for the run of another host, even with a slow approval and a server
+//! that dies.
 
 use serde_json::{Value, json};
 use tests::command::{Home, program};
 use tests::patience::wait_until;
-use tests::serving::Serving;
+use tests::serving::ServeProcess;
 
 use super::{noted, running, text};
 
-/// The fixture, which once it was started starts again no sooner than `may-start` is there.
+/// Returns the flag value for a fixture server that can restart only after the file `may-start`
+/// exists.
 fn slow_to_come_back(home: &Home) -> String {
     let script = r#"
         if [ -e begun ]; then
@@ -31,19 +32,19 @@ fn approved() -> Value {
 }
 
 #[test]
-fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() {
+fn sessions_do_not_wait_for_other_approvals_or_dead_servers() {
     let home = Home::new();
     let server = slow_to_come_back(&home);
     let args = ["--demo", "--disclosure", "full", "--allow", "*.*"];
     let more = ["--ask", "demo.tickets_create", "--server", &server];
-    let serving = Serving::start_in(home, args.into_iter().chain(more));
+    let serving = ServeProcess::start_in(home, args.into_iter().chain(more));
     let asked = || serving.session(&json!({"elicitation": {}}));
     let (slow, quick, other) = (asked(), serving.session(&json!({})), asked());
-    // One host's person has the question in hand, and takes long.
+    // The person at the slow host gets the question and does not answer yet.
     let code = "return typeof await demo.tickets_create({title: 'slow'})";
     let mut approval = slow.begin(1, "tools/call", &running(code));
     let question = approval.told("elicitation/create");
-    // The same host waits for a call, which goes down with its server.
+    // The same host waits for a call whose server dies.
     let mut lost = slow.begin(2, "tools/call", &running("return await test.wait({})"));
     while !lost
         .told("notifications/progress")
@@ -52,7 +53,7 @@ fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() 
     {}
     let list = "return (await demo.tickets_list({})).tickets.length > 0";
     assert_eq!(quick.run(1, list)["structuredContent"]["value"], true);
-    // Another person is asked the same, and answers at once.
+    // Another person gets the same question and answers at once.
     let mut second = other.begin(1, "tools/call", &running(code));
     let at_once = second.told("elicitation/create");
     other.reply(&at_once["id"], &approved());
@@ -62,7 +63,7 @@ fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() 
     assert!(text(&crash).contains("outcome-unknown"), "{crash}");
     let lost = lost.answer(2);
     assert!(text(&lost).contains("outcome-unknown"), "{lost}");
-    // The server is started anew for whoever needs it, and takes its time; nobody else does.
+    // The server restarts slowly for the host that needs it. Other hosts do not wait.
     let simple = running("return await test.simple_text({})");
     let again = other.begin(2, "tools/call", &simple);
     wait_until(|| serving.home.path().join("waiting").exists());
@@ -78,7 +79,7 @@ fn nobody_waits_for_an_approval_or_for_a_server_that_died_under_somebody_else() 
     let again = again.answer(2);
     assert_eq!(again["structuredContent"]["value"], "this is simple_text");
     assert_eq!(noted(&serving.home).matches("pid ").count(), 2);
-    // The first question has waited for nobody, and for nothing but its answer.
+    // The first question is still open, and its answer is accepted.
     slow.reply(&question["id"], &approved());
     let approved = approval.answer(1);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Hosts that need a token: one that all of them share, or one of an
-//! authorization server, which is a small one of our own here.
+//! Tests hosts that need a token: one shared token, or tokens of an authorization server. The
+//! authorization server is part of this test.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::thread;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::Home;
-use tests::serving::{Page, Serving, message};
+use tests::serving::{HttpResponse, ServeProcess, message};
 
 const RESOURCE: &str = "https://airlock.example/mcp";
 const SHARED: &str = "0123456789abcdef-shared";
-/// `airlock:s3cret%2F`, as RFC 6749 wants a secret with a slash.
+/// The credentials `airlock:s3cret%2F`. RFC 6749 requires that the slash in the secret is encoded.
 const CREDENTIALS: &str = "authorization: basic ywlybg9jazpzm2nyzxqlmky=";
 
-/// Looks tokens up; tells what it was asked, in lower case.
+/// An authorization server that introspects tokens. Reports its requests in lower case.
 struct Issuer {
     address: String,
     asked: Receiver<String>,
@@ -77,7 +77,7 @@ fn worth(token: &str) -> Value {
     }
 }
 
-fn serving(issuer: &str) -> Serving {
+fn serving(issuer: &str) -> ServeProcess {
     let home = Home::new();
     let secret = home.write("secret", "s3cret/\n");
     let (url, secret) = (format!("http://{issuer}"), secret.display().to_string());
@@ -96,7 +96,7 @@ fn serving(issuer: &str) -> Serving {
         "tools",
         "--demo",
     ];
-    Serving::start_in(home, oauth)
+    ServeProcess::start_in(home, oauth)
 }
 
 fn initialize() -> String {
@@ -104,7 +104,7 @@ fn initialize() -> String {
     message(Some(0), "initialize", &params)
 }
 
-fn post(serving: &Serving, token: &str, session: &str, body: &str) -> Page {
+fn post(serving: &ServeProcess, token: &str, session: &str, body: &str) -> HttpResponse {
     let bearer = format!("Bearer {token}");
     let headers = [
         ("Authorization", bearer.as_str()),
@@ -116,7 +116,7 @@ fn post(serving: &Serving, token: &str, session: &str, body: &str) -> Page {
 }
 
 #[test]
-fn a_host_without_a_token_is_told_where_to_get_one() {
+fn missing_token_gets_www_authenticate() {
     let issuer = Issuer::start();
     let serving = serving(&issuer.address);
     let page = serving.request("POST", &[], &initialize());
@@ -134,11 +134,11 @@ fn a_host_without_a_token_is_told_where_to_get_one() {
         assert_eq!(metadata["authorization_servers"], servers);
         assert_eq!(metadata["scopes_supported"], json!(["tools"]));
     }
-    assert!(issuer.asked.try_recv().is_err(), "nothing was looked up");
+    assert!(issuer.asked.try_recv().is_err(), "a token was introspected");
 }
 
 #[test]
-fn a_token_lets_in_only_when_it_is_good_and_meant_for_this() {
+fn only_valid_token_for_this_resource_is_accepted() {
     let issuer = Issuer::start();
     let mut serving = serving(&issuer.address);
     for (token, status, error) in [
@@ -159,7 +159,7 @@ fn a_token_lets_in_only_when_it_is_good_and_meant_for_this() {
     assert_eq!(post(&serving, "alice", "", &initialize()).status, 200);
     assert_eq!(post(&serving, "alice", "", &initialize()).status, 200);
     assert!(issuer.asked.recv().unwrap().contains("token=alice"));
-    assert!(issuer.asked.try_recv().is_err(), "it was known already");
+    assert!(issuer.asked.try_recv().is_err(), "introspected again");
     let (.., said) = serving.stop(Signal::TERM);
     assert!(
         !said.contains("alice") && !said.contains("s3cret"),
@@ -168,7 +168,7 @@ fn a_token_lets_in_only_when_it_is_good_and_meant_for_this() {
 }
 
 #[test]
-fn a_session_is_nobody_elses() {
+fn session_is_bound_to_its_caller() {
     let issuer = Issuer::start();
     let serving = serving(&issuer.address);
     let page = post(&serving, "alice", "", &initialize());
@@ -176,7 +176,7 @@ fn a_session_is_nobody_elses() {
     let ping = message(Some(1), "ping", &json!({}));
     assert_eq!(post(&serving, "bob", &session, &ping).status, 404);
     assert_eq!(post(&serving, "alice", &session, &ping).status, 200);
-    // The same person with a fresh token is the same person.
+    // A new token of the same person gives access to the same session.
     assert_eq!(post(&serving, "alice-again", &session, &ping).status, 200);
     let bob = [
         ("Authorization", "Bearer bob"),
@@ -187,7 +187,7 @@ fn a_session_is_nobody_elses() {
 }
 
 #[test]
-fn when_nobody_can_look_a_token_up_nobody_comes_in() {
+fn failed_introspection_denies() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -196,11 +196,11 @@ fn when_nobody_can_look_a_token_up_nobody_comes_in() {
 }
 
 #[test]
-fn one_token_for_all_hosts_is_asked_of_each() {
+fn shared_token_is_required_of_every_host() {
     let home = Home::new();
     let file = home.write("token", format!("{SHARED}\n"));
     let file = file.display().to_string();
-    let serving = Serving::start_in(home, ["--demo", "--http-token-file", &file]);
+    let serving = ServeProcess::start_in(home, ["--demo", "--http-token-file", &file]);
     let bare = serving.request("POST", &[], &initialize());
     assert_eq!(bare.status, 401);
     assert_eq!(bare.header("www-authenticate").as_deref(), Some("bearer"));
@@ -210,11 +210,11 @@ fn one_token_for_all_hosts_is_asked_of_each() {
     assert_eq!(challenge, "bearer error=\"invalid_token\"");
     assert_eq!(post(&serving, SHARED, "", &initialize()).status, 200);
     let metadata = serving.fetch("/.well-known/oauth-protected-resource", &[]);
-    assert_eq!(metadata.status, 404, "there is nothing to get a token from");
+    assert_eq!(metadata.status, 404, "there is no authorization server");
 }
 
 #[test]
-fn beyond_this_machine_nobody_is_served_without_a_token() {
+fn non_loopback_serve_requires_token() {
     let home = Home::new();
     let ended = home.run(["serve", "--demo", "--http", "0.0.0.0:0"]);
     ended
@@ -240,5 +240,5 @@ fn beyond_this_machine_nobody_is_served_without_a_token() {
     let ended = home.run(oauth.iter().chain(&["--oauth-secret-file", &secret]));
     ended
         .expect_code(2)
-        .expect_stderr("the introspection endpoint is neither https nor on this machine");
+        .expect_stderr("invalid introspection endpoint: expected an https URL");
 }

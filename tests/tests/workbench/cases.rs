@@ -1,7 +1,7 @@
-//! `airlock policy test`: how cases come out, in each form that it is printed in.
+//! Tests the results of `airlock policy test` in each output format.
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
 use super::sarif::is_valid;
 
@@ -38,24 +38,24 @@ fn home() -> Home {
     home
 }
 
-fn test(home: &Home, format: &str) -> Ended {
+fn test(home: &Home, format: &str) -> CommandOutput {
     home.run(["policy", "test", "team/rules", "--format", format])
 }
 
 #[test]
-fn a_case_that_fails_is_named_with_its_line_and_what_it_says_of_rules() {
+fn failing_case_names_line_and_rules() {
     let ended = test(&home(), "text").expect_code(32);
     let expected = "FAIL rules/a.cases.toml: writing is \"done\" & <wrong> (line 14)\n  \
                     expected allow by raeds\n     found deny by no rule\n           \
                     there is no rule `raeds`; did you mean `reads`?\n           \
-                    no rule of the policies permits it\n\
+                    no policy rule permits the call\n\
                     FAIL the rule `never-tried` (rules/a.cedar:4) decides no case\n\
                     2 cases, 1 failed; 1 of 2 rules covered\n";
     assert_eq!(ended.stdout, expected, "{ended}");
 }
 
 #[test]
-fn cases_as_json_and_as_sarif_say_the_same() {
+fn case_results_agree_in_json_and_sarif() {
     let home = home();
     let results = test(&home, "json").expect_code(32).json();
     let same = home.run(["policy", "test", "team/rules", "--json"]);
@@ -90,7 +90,7 @@ fn cases_as_json_and_as_sarif_say_the_same() {
 }
 
 #[test]
-fn cases_as_junit_are_one_test_each_and_so_are_rules() {
+fn junit_output_has_one_test_per_case_and_rule() {
     let home = home();
     let xml = test(&home, "junit").expect_code(32).stdout;
     for part in [
@@ -118,7 +118,7 @@ fn cases_as_junit_are_one_test_each_and_so_are_rules() {
 }
 
 #[test]
-fn rules_that_cannot_be_used_are_found_in_each_form() {
+fn unusable_rules_are_reported_in_each_format() {
     let home = home();
     home.write(
         "team/rules/b.cedar",
@@ -134,11 +134,11 @@ fn rules_that_cannot_be_used_are_found_in_each_form() {
         xml.starts_with("<?xml") && xml.contains("failures=\"2\""),
         "{xml}"
     );
-    assert!(xml.contains("the rule id `reads` is taken"), "{xml}");
+    assert!(xml.contains("rule id `reads` is already used"), "{xml}");
 }
 
 #[test]
-fn a_server_of_another_table_is_no_misspelt_one() {
+fn server_of_other_table_is_not_misspelt() {
     let home = Home::new();
     let rule = |server: &str| {
         format!(

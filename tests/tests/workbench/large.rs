@@ -1,28 +1,28 @@
-//! The shipped rules and 300 more, each about another tool of real servers: the
-//! check finds nothing in them, each decides a case, and both are soon done.
+//! Tests the shipped rules and 300 more, each for a different tool of real servers: `policy check`
+//! finds nothing, each rule decides a case, and both commands are fast.
 //!
-//! The lists of tools are in the folder that `AIRLOCK_CORPUS` names; without it
-//! the test prints one `SKIP:` line. `cargo xtask bench workbench` runs it on a
-//! release build, where the times are held against what they may be.
+//! The lists of tools are in the folder that `AIRLOCK_CORPUS` names; without it the test prints one
+//! `SKIP:` line. `cargo xtask bench workbench` runs the test on a release build and checks the
+//! times against their limits.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
 const TOOLS: usize = 300;
 
 struct Tool {
     server: String,
     name: String,
-    /// A text that every call has.
+    /// The name of a required string argument.
     text: Option<String>,
-    /// What else every call has to have.
+    /// The other required arguments.
     required: Value,
 }
 
-/// As many tools as wanted, in the order of the files, and the files written into a home.
+/// Returns `TOOLS` tools, in the order of the files, and the files that were written into the home.
 fn tools(home: &Home) -> Option<(Vec<Tool>, Vec<String>)> {
     let corpus = std::env::var_os("AIRLOCK_CORPUS")?;
     let mut paths: Vec<PathBuf> = std::fs::read_dir(Path::new(&corpus).join("tools"))
@@ -43,7 +43,7 @@ fn tools(home: &Home) -> Option<(Vec<Tool>, Vec<String>)> {
         let server = file.split('.').next().unwrap().to_owned();
         let mut kept = listed;
         kept.truncate(TOOLS - tools.len());
-        tools.extend(kept.iter().map(|tool| Tool::of(&server, tool)));
+        tools.extend(kept.iter().map(|tool| Tool::new(&server, tool)));
         home.write(&file, json!({ "tools": kept }).to_string());
         sources.extend(["--from".to_owned(), file]);
         if tools.len() == TOOLS {
@@ -54,7 +54,7 @@ fn tools(home: &Home) -> Option<(Vec<Tool>, Vec<String>)> {
 }
 
 impl Tool {
-    fn of(server: &str, listed: &Value) -> Self {
+    fn new(server: &str, listed: &Value) -> Self {
         let schema = &listed["inputSchema"];
         let names = schema["required"].as_array().cloned().unwrap_or_default();
         let is_text = |name: &&Value| {
@@ -82,7 +82,7 @@ impl Tool {
         format!("{}.{}", self.server, self.name)
     }
 
-    /// A rule of one of six kinds, and a case in which it decides.
+    /// Returns a rule of one of six kinds, and a case that it decides.
     fn rule(&self, at: usize) -> (String, String) {
         let tool = self.id();
         let only = format!("(principal, action == Action::\"{tool}\", resource)");
@@ -170,7 +170,7 @@ impl Tool {
     }
 }
 
-/// A home with the shipped folder, and with the rules and the cases of all tools in it.
+/// Fills a home with the shipped folder, and with the rules and the cases of all tools.
 fn folder(home: &Home, tools: &[Tool]) {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -191,8 +191,8 @@ fn folder(home: &Home, tools: &[Tool]) {
     home.write("policies/many.cases.toml", text(|both| &both.1));
 }
 
-/// The best of three, since the machine does other things too.
-fn timed(home: &Home, args: &[&str], code: i32) -> (Ended, Duration) {
+/// Returns the fastest of three runs, because the machine may be busy.
+fn timed(home: &Home, args: &[&str], code: i32) -> (CommandOutput, Duration) {
     let runs = (0..3).map(|_| home.run(args).expect_code(code));
     let best = runs.min_by_key(|ended| ended.wall).unwrap();
     let wall = best.wall;
@@ -200,10 +200,10 @@ fn timed(home: &Home, args: &[&str], code: i32) -> (Ended, Duration) {
 }
 
 #[test]
-fn three_hundred_rules_over_as_many_tools_are_checked_and_tested_soon() {
+fn three_hundred_rules_are_checked_and_tested_quickly() {
     let home = Home::new();
     let Some((tools, sources)) = tools(&home) else {
-        eprintln!("SKIP: AIRLOCK_CORPUS names no folder with 300 tools");
+        eprintln!("SKIP: AIRLOCK_CORPUS does not name a folder with 300 tools");
         return;
     };
     assert!(tools.iter().all(|tool| tool.required.is_array()));
@@ -240,5 +240,5 @@ fn three_hundred_rules_over_as_many_tools_are_checked_and_tested_soon() {
     }
     let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
     let is_soon = rows.iter().all(|(_, wall, most)| wall <= most);
-    assert!(!is_measured || is_soon, "slower than it may be: {rows:?}");
+    assert!(!is_measured || is_soon, "slower than the limit: {rows:?}");
 }

@@ -1,5 +1,5 @@
-//! What reviewers of policies work with: `airlock policy` from outside, on
-//! folders, lists and journals, with no server running.
+//! Tests the commands `airlock policy` for reviewers, on folders, tool lists and journals, without
+//! servers.
 
 mod cases;
 mod large;

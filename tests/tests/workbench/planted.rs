@@ -1,31 +1,30 @@
-//! Mistakes that were planted, one in each file of `policy-mistakes/planted/`:
-//! each is found where it is, with a fix after which nothing is found any more.
+//! Tests planted mistakes, one in each file of `policy-mistakes/planted/`. Each mistake is found at
+//! its position, with a fix after which nothing is found.
 //!
-//! A file's first line says what is wrong, its second what is found. The file as
-//! the fix leaves it is in `policy-mistakes/fixed/`; with `AIRLOCK_BLESS=1` it is
-//! written anew.
+//! A file's first line describes the mistake, and its second line the expected finding. The fixed
+//! file is in `policy-mistakes/fixed/`; with `AIRLOCK_BLESS=1` it is rewritten.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 use tests::solver;
 
-/// The folder, in a home where commands can run in it.
-pub(crate) struct Planted {
+/// A home with the folder of mistakes.
+pub(crate) struct PlantedFolder {
     home: Home,
 }
 
 pub(crate) struct Mistake {
     pub(crate) name: String,
-    /// Of its file: `cedar` for rules, `toml` for grants.
+    /// Extension of its file: `cedar` for rules, `toml` for grants.
     ending: String,
     pub(crate) text: String,
-    /// What its second line says.
+    /// The expected code, from the file's second line.
     code: String,
     tightens: bool,
-    /// Only a solver finds it.
+    /// Whether only a solver finds the mistake.
     by_proof: bool,
 }
 
@@ -33,7 +32,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("policy-mistakes")
 }
 
-impl Planted {
+impl PlantedFolder {
     pub(crate) fn new() -> Self {
         let home = Home::new();
         for entry in std::fs::read_dir(folder()).unwrap() {
@@ -56,8 +55,8 @@ impl Planted {
         paths.iter().map(|path| Mistake::read(path)).collect()
     }
 
-    /// What the check says of a text in the place of a mistake.
-    pub(crate) fn check(&self, mistake: &Mistake, text: &str, format: &str) -> Ended {
+    /// Runs `policy check` on a text instead of the mistake.
+    pub(crate) fn check(&self, mistake: &Mistake, text: &str, format: &str) -> CommandOutput {
         let file = format!("planted/{}", mistake.file());
         self.home.write(&file, text);
         let rules: &[&str] = match (mistake.tightens, mistake.ending.as_str()) {
@@ -98,7 +97,7 @@ impl Mistake {
         Self {
             ending,
             code: code
-                .unwrap_or_else(|| panic!("{name} says nothing"))
+                .unwrap_or_else(|| panic!("{name} names no finding"))
                 .to_owned(),
             tightens: text.starts_with("// A folder that may only tighten"),
             by_proof: text.starts_with("// By proof"),
@@ -107,7 +106,7 @@ impl Mistake {
         }
     }
 
-    /// One that only a solver finds needs one.
+    /// Returns whether the mistake can be found on this machine. Some mistakes need a solver.
     pub(crate) fn can_be_found(&self) -> bool {
         !self.by_proof || solver::path().is_some()
     }
@@ -116,7 +115,7 @@ impl Mistake {
         format!("{}.{}", self.name, self.ending)
     }
 
-    /// The text with all changes of a fix made: what both JSON and SARIF say of it.
+    /// Returns the text with all edits of a fix applied. JSON and SARIF must give the same text.
     pub(crate) fn fixed(&self, edits: &[(Value, Value, String)]) -> String {
         let mut text = self.text.clone();
         for (start, end, instead) in edits.iter().rev() {
@@ -127,7 +126,8 @@ impl Mistake {
     }
 }
 
-/// The byte at `[line, column]`, both from 1 and a column a character.
+/// Returns the byte offset of `[line, column]`. Both count from 1, and the column counts
+/// characters.
 fn offset(text: &str, place: &Value) -> usize {
     let number = |at: usize| usize::try_from(place[at].as_u64().unwrap()).unwrap();
     let lines = text.split_inclusive('\n');
@@ -149,9 +149,9 @@ fn edits(fix: &Value) -> Vec<(Value, Value, String)> {
 }
 
 #[test]
-fn each_planted_mistake_is_found_and_gone_with_its_fix() {
-    let planted = Planted::new();
-    let mistakes = Planted::mistakes();
+fn planted_mistake_is_found_and_fixed() {
+    let planted = PlantedFolder::new();
+    let mistakes = PlantedFolder::mistakes();
     let mut wrong = Vec::new();
     for mistake in mistakes.iter().filter(|it| it.can_be_found()) {
         if let Err(why) = look(&planted, mistake) {
@@ -168,24 +168,24 @@ fn each_planted_mistake_is_found_and_gone_with_its_fix() {
     assert!(mistakes.len() >= 60 && codes.len() >= 40, "{codes:?}");
 }
 
-fn look(planted: &Planted, mistake: &Mistake) -> Result<(), String> {
+fn look(planted: &PlantedFolder, mistake: &Mistake) -> Result<(), String> {
     let found = planted.check(mistake, &mistake.text, "json");
     let findings = found.json()["findings"].clone();
     let [finding] = findings.as_array().unwrap().as_slice() else {
-        return Err(format!("not one finding\n{found}"));
+        return Err(format!("expected one finding\n{found}"));
     };
     if found.code != Some(32) || finding["code"] != *mistake.code {
-        return Err(format!("it is not found as `{}`\n{found}", mistake.code));
+        return Err(format!("the code is not `{}`\n{found}", mistake.code));
     }
     for part in ["what", "next"] {
         let is_said = finding[part].as_str().is_some_and(|it| !it.is_empty());
         let is_said = is_said || part == "next" && finding["code"] == "unreadable";
         if !is_said && finding["code"] != "annotation-unusable" {
-            return Err(format!("it does not say `{part}`\n{found}"));
+            return Err(format!("no `{part}` in the finding\n{found}"));
         }
     }
     if finding["place"]["file"] != mistake.file() {
-        return Err(format!("it stands in another file\n{found}"));
+        return Err(format!("the finding is in another file\n{found}"));
     }
     let fixed = mistake.fixed(&edits(&finding["fix"]));
     let golden = folder().join("fixed").join(mistake.file());
@@ -204,19 +204,17 @@ fn look(planted: &Planted, mistake: &Mistake) -> Result<(), String> {
     }
     if std::fs::read_to_string(&golden).unwrap_or_default() != shown {
         return Err(format!(
-            "fixed and found otherwise; AIRLOCK_BLESS=1 rewrites it\n{shown}"
+            "the fixed text differs; AIRLOCK_BLESS=1 rewrites the file\n{shown}"
         ));
     }
     let after = planted.check(mistake, &fixed, "json");
     match after.code {
         Some(0) => Ok(()),
-        _ => Err(format!(
-            "something is found after the fix\n{fixed}\n{after}"
-        )),
+        _ => Err(format!("findings after the fix\n{fixed}\n{after}")),
     }
 }
 
-/// An end that is proposed is another one each time.
+/// Masks proposed end dates, which differ each time.
 fn undated(text: &str) -> String {
     let line = |line: &str| match line.strip_prefix("expires = ") {
         Some(_) => "expires = …\n".to_owned(),
@@ -226,11 +224,11 @@ fn undated(text: &str) -> String {
 }
 
 #[test]
-fn whatever_is_found_is_documented() {
+fn every_finding_kind_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text = std::fs::read_to_string(root.join("docs/policy-check.md")).unwrap();
-    let planted = Planted::new();
-    let mistake = &Planted::mistakes()[0];
+    let planted = PlantedFolder::new();
+    let mistake = &PlantedFolder::mistakes()[0];
     let log = planted.check(mistake, &mistake.text, "sarif").json();
     let rules = log["runs"][0]["tool"]["driver"]["rules"]
         .as_array()
@@ -243,7 +241,7 @@ fn whatever_is_found_is_documented() {
 }
 
 #[test]
-fn what_is_right_is_left_alone() {
+fn correct_rules_have_no_findings() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let home = Home::new();
     let shipped = root.join("policies").display().to_string();
@@ -257,7 +255,7 @@ fn what_is_right_is_left_alone() {
             .expect_code(0);
         assert!(checked.stdout.contains("nothing found"), "{checked}");
     }
-    let planted = Planted::new();
+    let planted = PlantedFolder::new();
     let base = planted
         .home
         .run(["policy", "check", "base.cedar", "--from", "mail.json"]);
@@ -266,7 +264,7 @@ fn what_is_right_is_left_alone() {
 }
 
 #[test]
-fn a_warning_can_be_excepted_and_an_error_cannot() {
+fn warning_can_be_excepted_and_error_cannot() {
     let home = Home::new();
     let rule = |id: &str, action: &str| {
         format!(
@@ -300,9 +298,9 @@ fn a_warning_can_be_excepted_and_an_error_cannot() {
     for (except, expected) in [
         (
             "permit-unscoped:other",
-            "nothing needs `--except permit-unscoped:other`",
+            "`--except permit-unscoped:other` matches no warning",
         ),
-        ("rule-dead", "nothing needs `--except rule-dead`"),
+        ("rule-dead", "`--except rule-dead` matches no warning"),
         ("permit-unscopd", "did you mean `permit-unscoped`?"),
         ("tool-unknown", "no run starts with such rules"),
     ] {

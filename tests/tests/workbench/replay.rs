@@ -1,26 +1,27 @@
-//! `airlock policy replay`: journals of runs on the demo server, decided again
-//! under the same rules and under others.
+//! Tests `airlock policy replay`: journals of runs on the demo server are decided again by the same
+//! rules and by other rules.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tests::command::{Ended, Home};
+use tests::command::{CommandOutput, Home};
 
 use super::sarif::is_valid;
 
-/// Each names its tool: allowed, asked, forbidden; everything else is denied.
+/// The rules at the time of the run: one tool is allowed, one asks, one is forbidden.
 const THEN: &str = r#"
-@id("lists") @owner("desk") @reason("a list tells nobody anything")
+@id("lists") @owner("desk") @reason("a list has no secrets")
 permit(principal, action == Action::"demo.tickets_list", resource);
-@id("creates") @owner("desk") @reason("somebody has to want a ticket")
-@prompt("Is a ticket wanted?")
+@id("creates") @owner("desk") @reason("a person confirms each ticket")
+@prompt("Create this ticket?")
 permit(principal, action == Action::"demo.tickets_create", resource)
 when { context.approval >= 1 };
-@id("no-clock") @owner("desk") @reason("what the time is shall not matter")
+@id("no-clock") @owner("desk") @reason("scripts do not need the time")
 forbid(principal, action == Action::"demo.get-time", resource);
 "#;
 
-/// Lists are forbidden, tickets are made unasked, the clock is forbidden by another rule.
+/// The rules of the replay: lists are forbidden, tickets need no approval, and another rule forbids
+/// the clock.
 const NOW: &str = r#"
 @id("no-lists") @owner("desk") @reason("lists are private now")
 forbid(principal, action == Action::"demo.tickets_list", resource);
@@ -41,7 +42,7 @@ for (const call of [
 ]) { try { await call() } catch (e) { console.log(e.code) } }
 ";
 
-/// A home with rules, a lock file, and the journal of one run.
+/// Returns a home with rules, a lock file, and the journal of one run.
 fn recorded() -> (Home, String) {
     let home = Home::new();
     home.write("then/a.cedar", THEN);
@@ -68,7 +69,7 @@ fn id(journal: &std::path::Path) -> String {
     journal.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
-fn replay(home: &Home, journals: &[&str], rules: &str, more: &[&str]) -> Ended {
+fn replay(home: &Home, journals: &[&str], rules: &str, more: &[&str]) -> CommandOutput {
     let by = ["--policy", rules, "--lock", "airlock.lock"];
     home.run([&["policy", "replay"], journals, &by, more].concat())
 }
@@ -91,11 +92,11 @@ fn changes(replayed: &Value) -> Vec<(&str, &str, Value, Value)> {
 }
 
 #[test]
-fn under_the_same_rules_every_call_is_decided_as_it_was() {
+fn replay_under_same_rules_decides_the_same() {
     let (home, run) = recorded();
     let same = replay(&home, &[&run], "then", &[]).expect_code(0);
     assert_eq!(
-        same.stdout, "5 calls of 1 journal: decided as they were\n",
+        same.stdout, "5 calls of 1 journal: all decided as recorded\n",
         "{same}"
     );
     let replayed = replay(&home, &[&run], "then", &["--format", "json"])
@@ -107,7 +108,7 @@ fn under_the_same_rules_every_call_is_decided_as_it_was() {
 }
 
 #[test]
-fn under_other_rules_each_difference_is_told_with_both_rules() {
+fn replay_under_other_rules_reports_each_difference() {
     let (home, run) = recorded();
     let replayed = replay(&home, &[&run], "now", &["--json"])
         .expect_code(32)
@@ -151,16 +152,15 @@ fn under_other_rules_each_difference_is_told_with_both_rules() {
 
     let told = replay(&home, &[&run], "now", &[]).expect_code(32).stdout;
     let told = told.replace(&run, "RUN");
-    let expected = "less: call 1 of RUN, script.js:3:26: `demo.tickets_list`
+    let expected = "narrowed: call 1 of RUN, script.js:3:26: `demo.tickets_list`
   args: {}
   then: allowed
-        rule `lists` (then/a.cedar:2) permits: a list tells nobody anything
+        rule `lists` (then/a.cedar:2) permits: a list has no secrets
    now: denied
         rule `no-lists` (now/a.cedar:2) forbids: lists are private now
 ";
     assert!(told.starts_with(expected), "{told}");
-    let last =
-        "5 calls of 1 journal: 1 let through more, 1 let through less, 1 the same by other rules\n";
+    let last = "5 calls of 1 journal: 1 widened, 1 narrowed, 1 decided the same by other rules\n";
     assert!(told.ends_with(last), "{told}");
 
     let log = replay(&home, &[&run], "now", &["--format", "sarif"])
@@ -179,7 +179,7 @@ fn under_other_rules_each_difference_is_told_with_both_rules() {
 }
 
 #[test]
-fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
+fn replay_skips_damaged_journals() {
     let (home, whole) = recorded();
     let path = |name: &str| home.path().join(name);
     let text = std::fs::read_to_string(&home.journals()[0]).unwrap();
@@ -188,7 +188,7 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
     home.write(
         "damaged.jsonl",
         text.replacen("\"tickets_list\"", "\"tickets_lost\"", 1)
-            .replacen("a list tells", "a lost tells", 1),
+            .replacen("a list has", "a lost has", 1),
     );
     home.write("garbage.jsonl", "{}\nnot a journal\n");
     home.write("empty.jsonl", "");
@@ -205,18 +205,18 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
     assert!(
         ended
             .stdout
-            .contains("cut.jsonl is cut off; the part before was used\n"),
+            .contains("cut.jsonl is cut off; its complete entries were used\n"),
         "{ended}"
     );
     assert!(
         ended.stdout.contains("of 2 journals:")
-            && ended.stdout.ends_with("; 4 journals not read\n"),
+            && ended.stdout.ends_with("; 4 journals could not be read\n"),
         "{ended}"
     );
     for (name, why) in [
         ("damaged", "does not verify"),
         ("garbage", "line 1:"),
-        ("empty", "holds nothing"),
+        ("empty", "is empty"),
         ("gone", "cannot be read"),
     ] {
         assert!(
@@ -245,7 +245,7 @@ fn what_is_damaged_or_cut_is_told_of_and_the_others_go_on() {
 }
 
 #[test]
-fn a_run_that_recorded_no_facts_is_taken_to_be_the_worst() {
+fn run_without_facts_is_replayed_as_worst_case() {
     let home = Home::new();
     home.run(["lock", "--demo"]).expect_code(0);
     home.write("script.js", "return (await demo.tickets_list({})).length");
@@ -257,28 +257,28 @@ fn a_run_that_recorded_no_facts_is_taken_to_be_the_worst() {
         .join("policies");
     let by = shipped.display().to_string();
     let ended = replay(&home, &[&journal.display().to_string()], &by, &[]).expect_code(32);
-    assert!(ended.stdout.starts_with("less: call 1 of "), "{ended}");
+    assert!(ended.stdout.starts_with("narrowed: call 1 of "), "{ended}");
     assert!(
         ended
             .stdout
-            .contains(" facts: none are recorded, so the worst is taken\n"),
+            .contains(" facts: none are recorded, so their worst values are used\n"),
         "{ended}"
     );
     assert!(ended.stdout.contains("rule --allow '*'"), "{ended}");
 }
 
 #[test]
-fn a_replay_needs_rules_that_can_be_used() {
+fn replay_needs_usable_rules() {
     let (home, run) = recorded();
     let none = home
         .run(["policy", "replay", &run, "--lock", "airlock.lock"])
         .expect_code(2);
-    none.expect_stderr("there is nothing to decide by");
+    none.expect_stderr("there are no rules to replay with");
     home.write("now/a.cedar", NOW.replace("tickets_list", "tickets_lst"));
     let found = replay(&home, &[&run], "now", &[]).expect_code(32);
     assert!(found.stdout.contains("code: tool-unknown"), "{found}");
     home.write("now/a.cedar", NOW);
-    // A tool that is not among those that the rules are held against.
+    // Removes a recorded tool from the lock file, against which the rules are checked.
     let lock = std::fs::read_to_string(home.path().join("airlock.lock")).unwrap();
     home.write(
         "airlock.lock",

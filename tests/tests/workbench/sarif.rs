@@ -1,20 +1,20 @@
-//! What is printed as SARIF: held against the published schema of 2.1.0, which an
-//! npm package carries, and with fixes that say the same as those in JSON.
+//! Validates SARIF output against the published schema of version 2.1.0, which comes in an npm
+//! package, and compares its fixes with those in the JSON output.
 
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::planted::{Mistake, Planted};
+use super::planted::{Mistake, PlantedFolder};
 
-/// The published schema; none, after a line that says why, where it cannot be had.
+/// Returns the published schema, or `None` after printing a `SKIP:` line with the reason.
 fn schema() -> Option<&'static jsonschema::Validator> {
     static SCHEMA: OnceLock<Option<jsonschema::Validator>> = OnceLock::new();
     let validator = SCHEMA.get_or_init(|| match tests::sarif::schema() {
         Ok(path) => {
-            let text = std::fs::read_to_string(path).expect("the schema that was unpacked");
+            let text = std::fs::read_to_string(path).expect("the unpacked schema");
             let mut schema: Value = serde_json::from_str(&text).expect("a schema is JSON");
-            // As published, the pattern of languages has a bracket too many.
+            // The published pattern for languages has one bracket too many.
             let definitions = schema["definitions"].as_object_mut().expect("definitions");
             for definition in definitions.values_mut() {
                 let language = definition.pointer_mut("/properties/language");
@@ -32,7 +32,7 @@ fn schema() -> Option<&'static jsonschema::Validator> {
     validator.as_ref()
 }
 
-/// Fails unless a log is what the schema says, in all that it requires and allows.
+/// Fails unless a log is valid under the schema.
 pub(crate) fn is_valid(log: &Value) {
     let run = &log["runs"][0];
     assert_eq!(log["version"], "2.1.0");
@@ -52,14 +52,14 @@ pub(crate) fn is_valid(log: &Value) {
         assert!(errors.is_empty(), "{errors:#?}\n{log:#}");
         let mut broken = log.clone();
         broken["runs"][0]["tool"] = json!({});
-        assert!(!schema.is_valid(&broken), "the schema refuses nothing");
+        assert!(!schema.is_valid(&broken), "the schema accepts a broken log");
     }
 }
 
 #[test]
-fn findings_are_sarif_with_the_fixes_that_json_has() {
-    let planted = Planted::new();
-    for mistake in Planted::mistakes()
+fn sarif_findings_have_fixes_of_json() {
+    let planted = PlantedFolder::new();
+    for mistake in PlantedFolder::mistakes()
         .into_iter()
         .filter(Mistake::can_be_found)
     {
@@ -69,7 +69,7 @@ fn findings_are_sarif_with_the_fixes_that_json_has() {
             .json();
         is_valid(&log);
         let [result] = log["runs"][0]["results"].as_array().unwrap().as_slice() else {
-            panic!("{}: not one result\n{log:#}", mistake.name);
+            panic!("{}: expected one result\n{log:#}", mistake.name);
         };
         let file = format!("planted/{}", mistake.file());
         let location = &result["locations"][0]["physicalLocation"];

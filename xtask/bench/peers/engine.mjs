@@ -1,5 +1,5 @@
-// The workloads of `cargo xtask bench engine` in quickjs-emscripten: each time a
-// new runtime, the script, its value, and the CPU time that it took.
+// Runs a workload of `cargo xtask bench engine` in quickjs-emscripten, each time in
+// a new runtime. Measures the CPU time and checks the value.
 //
 // Usage: node engine.mjs SCRIPT COUNT; prints {"value": …, "samples": [ms]}.
 
@@ -20,7 +20,7 @@ function once() {
   context.unwrapResult(context.evalCode(text)).dispose();
   runtime.executePendingJobs();
   const { user, system } = process.cpuUsage(before);
-  // Not closed, in this peer's favour, as in quickjs.mjs.
+  // The runtime is not freed, which favours this peer; quickjs.mjs explains why.
   const value = context.getString(context.getProp(context.global, "done"));
   return { value, ms: (user + system) / 1e3 };
 }

@@ -1,10 +1,10 @@
-// What both peers share: which row is measured, with which work, and how the
-// samples are handed back. A peer brings an engine with three functions:
-//   once(body)              a new sandbox, the script, its value, and gone (no tools)
-//   run(body, input, tools) a new sandbox, the script and its calls, a promise of the value, and gone
-//   hold(body, tools)       a new sandbox that is left waiting in its first call; what keeps it alive
-// A tool is an async function from JSON text to JSON text; inside the sandbox
-// it is `bench.<name>(object)` and resolves with an object.
+// The code that both peers share: reads the row and the workload, and prints the
+// samples. A peer passes an engine with three functions, each with a new sandbox:
+//   once(body)              runs a script without tools, frees the sandbox, returns the value
+//   run(body, input, tools) runs a script with its calls, frees the sandbox, promises the value
+//   hold(body, tools)       runs a script to its first call, returns an object that keeps it alive
+// A tool is an async function from JSON text to JSON text. Inside the sandbox it
+// is `bench.<name>(object)` and resolves with an object.
 //
 // Usage: node PEER.mjs ROW WORK_DIR COUNT; prints {"samples": [numbers]}.
 
@@ -15,8 +15,8 @@ import { setTimeout as pause } from "node:timers/promises";
 const WARM_UPS = 500;
 const TOOLS = ["lookup", "wait", "export", "hang"];
 
-// JavaScript for the inside: `bench.lookup(args)` over a `send(name, text)` that
-// gives a promise of text. `SEND` is replaced by each peer's way of calling out.
+// Returns JavaScript that defines `bench` inside the sandbox. `send` is the peer's
+// expression that calls the tool `name` with the text of `args` and promises a text.
 export const prelude = (send) =>
   `globalThis.bench = {};
    for (const name of ${JSON.stringify(TOOLS)}) {
@@ -52,7 +52,7 @@ const rows = {
     return samples;
   },
 
-  // A sample is the time from one arrival of a call at the tool to the next.
+  // A sample is the time between the arrivals of two calls at the tool.
   async calls(engine, text, count, run = engine.run) {
     const result = text("result.json");
     const times = [];

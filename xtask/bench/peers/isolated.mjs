@@ -1,7 +1,7 @@
-// isolated-vm: an isolate of its own for each sandbox, calls through
-// `Reference.apply` with a promise, which is this library's documented way.
-// `runPump` is a quicker way that its user has to build: everything on the main
-// thread, calls collected by a callback, outcomes handed back by `applySync`.
+// isolated-vm: each sandbox has its own isolate. Calls use `Reference.apply` with
+// a promise, as the library documents. `runPump` is faster, but its user has to
+// write it: all on the main thread, with a callback that collects calls and
+// `applySync` to return outcomes.
 
 import ivm from "isolated-vm";
 import { measure, prelude, wrapped } from "./harness.mjs";
@@ -14,7 +14,7 @@ function open() {
   return { isolate, context };
 }
 
-// The synchronous form: no thread is crossed.
+// The synchronous form, which does not switch threads.
 function once(body) {
   const { isolate, context } = open();
   const value = context.evalSync(`(() => {${body}\n})()`);

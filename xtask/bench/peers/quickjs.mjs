@@ -1,5 +1,5 @@
-// quickjs-emscripten: a runtime and a context for each sandbox, all in one Wasm
-// instance, which is this library's way.
+// quickjs-emscripten: each sandbox has a runtime and a context, and all share one
+// Wasm instance, as in this library's documentation.
 
 import { getQuickJS } from "quickjs-emscripten";
 import { measure, prelude, wrapped } from "./harness.mjs";
@@ -69,9 +69,9 @@ function start(sandbox, body, input, tools, settle) {
 async function run(body, input, tools) {
   const sandbox = open();
   const text = await new Promise((settle) => start(sandbox, body, input, tools, settle));
-  // Not closed, in this peer's favour: a runtime that held more than some 5 MB
-  // of parsed JSON fails an assertion when it is freed (0.32.0), and the next
-  // sandbox of the same module with it.
+  // The runtime is not freed, which favours this peer. Freeing a runtime that held
+  // more than about 5 MB of parsed JSON fails an assertion in 0.32.0, and breaks
+  // the next sandbox of the module.
   return JSON.parse(text);
 }
 

@@ -1,6 +1,6 @@
-// Reads one line of JSON per server on stdin and prints what each level of its
-// declarations takes of the tokens (o200k) that the tools take as JSON. Ends
-// with 1 when a level takes more than its bound over all servers together.
+// Reads one line of JSON per server on stdin. Prints the tokens (o200k) of its
+// declarations at each level, as a share of the tokens of the tools' JSON. Exits
+// with 1 if a level exceeds its limit over all servers together.
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { readFileSync } from "node:fs";
 

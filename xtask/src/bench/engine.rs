@@ -1,4 +1,4 @@
-//! An engine under measurement: which processes to start, and what they say.
+//! An engine under measurement: the processes to start, and the parsing of their output.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,34 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::rows::{Row, Way};
+use super::rows::{Mode, Row};
 
 pub(super) struct Engine {
     pub(super) name: &'static str,
-    /// Ours has lines in several ways; a peer has each row in one.
+    /// Whether the engine is airlock. airlock has rows in several modes; a peer has each row in one
+    /// mode.
     pub(super) is_ours: bool,
-    /// Measures the row that follows: `ROW WORK COUNT`, prints `{"samples": […]}`.
+    /// Command that measures a row, given by the arguments `ROW WORK COUNT`, and prints
+    /// `{"samples": […]}`.
     pub(super) meter: Vec<PathBuf>,
-    /// Starts cold, prints the value of `1+1`.
+    /// Command that starts cold and prints the value of `1+1`.
     pub(super) cold: Vec<PathBuf>,
-    /// Set for each of its processes.
+    /// Environment variable for all processes of the engine.
     pub(super) variable: Option<(&'static str, &'static str)>,
-    /// A further line of its own, shown and not judged by.
+    /// Text for an additional figure of this engine, which is shown but not compared.
     pub(super) note: Option<&'static str>,
 }
 
 impl Engine {
-    /// Samples of one row in one way.
-    pub(super) fn samples(&self, row: Row, way: Way, work: &Path, count: u32) -> Result<Vec<f64>> {
+    /// Returns the samples of one row in one mode.
+    pub(super) fn samples(&self, row: Row, way: Mode, work: &Path, count: u32) -> Result<Vec<f64>> {
         if row == Row::Cold {
             return (0..count).map(|_| self.cold_start_ms()).collect();
         }
         let word = match way {
-            Way::Bare if self.is_ours => format!("{}-bare", row.word()),
-            Way::Full if self.is_ours => format!("{}-full", row.word()),
-            Way::Pump => format!("{}-pump", row.word()),
+            Mode::Bare if self.is_ours => format!("{}-bare", row.word()),
+            Mode::Full if self.is_ours => format!("{}-full", row.word()),
+            Mode::Pump => format!("{}-pump", row.word()),
             _ => row.word().to_owned(),
         };
         let mut command = self.command(&self.meter)?;
@@ -48,7 +50,7 @@ impl Engine {
             self.name,
             output.status
         );
-        parse(&output.stdout).with_context(|| format!("{} at `{word}`", self.name))
+        parse(&output.stdout).with_context(|| format!("output of {} at `{word}`", self.name))
     }
 
     fn cold_start_ms(&self) -> Result<f64> {
@@ -82,13 +84,13 @@ impl Engine {
 }
 
 fn parse(stdout: &[u8]) -> Result<Vec<f64>> {
-    let said: Value = serde_json::from_slice(stdout).context("not one JSON object")?;
+    let said: Value = serde_json::from_slice(stdout).context("expected one JSON object")?;
     let samples = said
         .get("samples")
         .and_then(Value::as_array)
-        .context("no samples")?;
+        .context("`samples` is not an array")?;
     let numbers: Option<Vec<f64>> = samples.iter().map(Value::as_f64).collect();
     numbers
         .filter(|numbers| !numbers.is_empty())
-        .context("no numbers")
+        .context("`samples` contains other values than numbers")
 }

@@ -1,4 +1,4 @@
-//! What the figures were measured on, for whoever reads them later.
+//! Describes the machine of a measurement.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Benches that crates have of their own: builds one in release, reads the
-//! medians that it prints, and lays them beside what they may be.
+//! Benchmarks inside other crates: builds one in release, reads the medians that it prints, and
+//! compares them with their maximums.
 
 use std::process::{Command, Stdio};
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::machine;
 use crate::paths;
 
-/// A figure as the bench names it, what it is, and its median at most, in µs.
+/// The name of a figure in the benchmark's output, its description, and its maximum median in µs.
 type Line = (&'static str, &'static str, Option<f64>);
 
-/// Where a bench is, and what it measures.
+/// A benchmark of another crate, and its figures.
 pub(crate) struct Bench {
     package: &'static str,
     name: &'static str,
@@ -20,7 +20,7 @@ pub(crate) struct Bench {
     lines: &'static [Line],
 }
 
-/// What a decision by policies costs.
+/// Measures the cost of a decision by policies.
 pub(crate) const POLICY: Bench = Bench {
     package: "airlock-core",
     name: "policy",
@@ -31,27 +31,27 @@ pub(crate) const POLICY: Bench = Bench {
         ("1000", "1,000 rules over 7 tools", Some(400.0)),
         (
             "1000 by Cedar",
-            "the same, each for Cedar to evaluate",
+            "1,000 rules over 7 tools, all evaluated by Cedar",
             None,
         ),
-        ("own", "5 rules about this tool", None),
+        ("own", "5 rules about the called tool", None),
         (
             "own, 1000 for others",
-            "the same, and 1,000 about others",
+            "5 rules about the called tool, 1,000 about other tools",
             None,
         ),
     ],
 };
 
-/// What the check of a script costs before a run.
+/// Measures the cost of the check of a script before a run.
 pub(crate) const CHECK: Bench = Bench {
     package: "airlock",
     name: "check",
     title: "the check of a script in the sandbox",
     lines: &[
-        ("median", "the script in the middle, 200 tools", Some(130.0)),
+        ("median", "the median script, 200 tools", Some(130.0)),
         ("slowest", "the slowest script, 200 tools", Some(2_000.0)),
-        ("many", "the script in the middle, 2,000 tools", Some(300.0)),
+        ("many", "the median script, 2,000 tools", Some(300.0)),
     ],
 };
 
@@ -67,11 +67,11 @@ impl Bench {
             .context("cargo could not be started")?;
         ensure!(
             output.status.success(),
-            "the bench failed: {}",
+            "the benchmark failed: {}",
             output.status
         );
         let medians: Value =
-            serde_json::from_slice(&output.stdout).context("not one JSON object")?;
+            serde_json::from_slice(&output.stdout).context("expected one JSON object")?;
         println!("{}", machine::describe(&before));
         print!("{}", self.table(&medians));
         Ok(())
@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_median_above_its_limit_or_missing_is_not_met() {
+    fn median_above_limit_or_missing_fails() {
         let bench = Bench {
             package: "p",
             name: "b",

@@ -1,4 +1,4 @@
-//! Our own engine: one release build of the binary and of the meter beside it.
+//! Builds airlock for the benchmarks: the binary and the meter, in release mode.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::engine::Engine;
-use super::which::Which;
+use super::engine_name::EngineName;
 use crate::paths;
 
 /// The bench target of crate `airlock` that measures the rows.
 const METER: &str = "meter";
 
-pub(super) fn build(target: &Path, which: Which) -> Result<Engine> {
+pub(super) fn build(target: &Path, which: EngineName) -> Result<Engine> {
     eprintln!("building airlock and its meter (release)");
     let built = cargo_build()?;
     let binary = binary_of(&built)?;
@@ -36,7 +36,7 @@ pub(super) fn build(target: &Path, which: Which) -> Result<Engine> {
     })
 }
 
-/// What runs a script, without the script.
+/// Returns the command that runs a script, without the script.
 pub(super) fn binary(target: &Path) -> Result<Vec<PathBuf>> {
     eprintln!("building airlock (release)");
     let mut words = vec![binary_of(&cargo_build()?)?];
@@ -45,7 +45,7 @@ pub(super) fn binary(target: &Path) -> Result<Vec<PathBuf>> {
     Ok(words)
 }
 
-/// The binary of `cargo build --release`, and of no other build.
+/// Returns the binary of a plain `cargo build --release`.
 pub(super) fn shipped() -> Result<PathBuf> {
     eprintln!("building airlock (cargo build --release)");
     binary_of(&executables(&["build", "--release"])?)
@@ -70,7 +70,7 @@ fn cargo_build() -> Result<Vec<(String, PathBuf)>> {
     ])
 }
 
-/// Names and paths of the executables that this one build made.
+/// Returns the names and paths of the executables of a build.
 fn executables(words: &[&str]) -> Result<Vec<(String, PathBuf)>> {
     let mut child = Command::new("cargo")
         .args(words)

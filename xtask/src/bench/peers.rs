@@ -1,5 +1,5 @@
-//! The peers: two npm packages and the Node that runs them, installed once
-//! into `<target>/peers`, at the versions that `xtask/bench/peers/package.json` pins.
+//! The peers: two npm packages and the Node that runs them. They are installed once into
+//! `<target>/peers`, at the versions that `xtask/bench/peers/package.json` pins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 use super::engine::Engine;
 use crate::paths;
 
-/// Written when an installation is complete; holds the package file it was made from.
+/// The file that marks a complete installation. It contains the `package.json` that was installed.
 const MARK: &str = "installed.json";
 
-/// Node comes from a package too: what the system has may be older.
+/// Version of the Node package, because the system's Node may be older.
 const NODE: &str = "22.23.3";
 
 pub(super) fn install(target: &Path) -> Result<Vec<Engine>> {
@@ -21,7 +21,7 @@ pub(super) fn install(target: &Path) -> Result<Vec<Engine>> {
     engines(&folder, &node_package)
 }
 
-/// What runs a workload of `bench engine` in quickjs-emscripten.
+/// Returns the command that runs a workload of `bench engine` in quickjs-emscripten.
 pub(super) fn quickjs(target: &Path) -> Result<Vec<PathBuf>> {
     let (folder, node_package) = installed(target)?;
     Ok(vec![
@@ -74,7 +74,7 @@ fn node_package() -> Result<String> {
     Ok(format!("node-{machine}@{NODE}"))
 }
 
-/// isolated-vm carries its own prebuilt modules, so nothing runs at installation.
+/// Installs the packages without install scripts: isolated-vm brings its own prebuilt modules.
 fn npm_install(folder: &Path, node_package: &str) -> Result<()> {
     eprintln!("installing the peers into {}", folder.display());
     let quiet = [
@@ -117,7 +117,7 @@ fn engines(folder: &Path, node_package: &str) -> Result<Vec<Engine>> {
             note,
         }
     };
-    let pump = "with a pump of one's own on the main thread, nothing between it and the tool";
+    let pump = "with a hand-written loop on the main thread that calls the tools directly";
     Ok(vec![
         engine("quickjs-emscripten", &[], "quickjs.mjs", None),
         engine(

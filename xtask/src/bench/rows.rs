@@ -1,6 +1,6 @@
-//! What is measured, and what it is held against.
+//! The rows of the benchmark, and their limits relative to the peers.
 
-use super::which::Which;
+use super::engine_name::EngineName;
 
 /// One kind of work, the same for every engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,111 +13,111 @@ pub(super) enum Row {
     Waiting,
 }
 
-/// How the work goes through an engine.
+/// The parts of an engine that a measurement includes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Way {
-    /// A process of its own, from its start to its first output.
+pub(super) enum Mode {
+    /// A new process, from its start to its first output.
     Process,
     /// The sandbox alone: no decision, no validation, no journal.
     Bare,
     /// The library's `run`: rules, argument validation, decision, journal.
     Full,
-    /// A peer's quicker way that its user has to build; shown, not judged by.
+    /// A faster mode of a peer that needs code of the user. It is shown but not compared.
     Pump,
 }
 
-/// A line of the table: ours in one way, held against the better peer.
+/// A line of the table: airlock in one mode, compared with the better peer.
 pub(super) struct Line {
     pub(super) row: Row,
-    pub(super) way: Way,
+    pub(super) way: Mode,
     pub(super) title: &'static str,
-    /// At most this many times the better peer; `None` is for information.
+    /// Maximum ratio to the better peer, or `None` if the line is only informative.
     boa_max: Option<f64>,
     quickjs_max: Option<f64>,
 }
 
 impl Line {
-    pub(super) fn ratio_max(&self, which: Which) -> Option<f64> {
+    pub(super) fn ratio_max(&self, which: EngineName) -> Option<f64> {
         match which {
-            Which::Boa => self.boa_max,
-            Which::QuickJs => self.quickjs_max,
+            EngineName::Boa => self.boa_max,
+            EngineName::QuickJs => self.quickjs_max,
         }
     }
 }
 
-/// What each may be at most, for Boa and for QuickJS.
+/// The lines, each with its maximum ratios for Boa and for QuickJS.
 pub(super) const LINES: &[Line] = &[
     line(
         Row::Cold,
-        Way::Process,
+        Mode::Process,
         "cold start to first result",
         [Some(0.5), Some(0.3)],
     ),
     line(
         Row::Warm,
-        Way::Bare,
+        Mode::Bare,
         "warm: start, `return 1+1`, drop",
         [Some(0.35), Some(0.12)],
     ),
     line(
         Row::Warm,
-        Way::Full,
-        "warm, the whole run with its journal",
+        Mode::Full,
+        "warm, complete run with its journal",
         [None, None],
     ),
     line(
         Row::Calls,
-        Way::Bare,
-        "one call, bare door",
+        Mode::Bare,
+        "one call, sandbox only",
         [Some(1.5), Some(0.8)],
     ),
     line(
         Row::Calls,
-        Way::Full,
-        "one call, decided, validated, journaled",
+        Mode::Full,
+        "one call, complete",
         [Some(8.0), None],
     ),
     line(
         Row::Concurrent,
-        Way::Bare,
-        "1,000 calls of 10 ms at once, bare door",
+        Mode::Bare,
+        "1,000 calls of 10 ms at once, sandbox only",
         [None, Some(1.2)],
     ),
     line(
         Row::Concurrent,
-        Way::Full,
-        "1,000 calls of 10 ms at once",
+        Mode::Full,
+        "1,000 calls of 10 ms at once, complete",
         [Some(2.0), None],
     ),
     line(
         Row::Filter,
-        Way::Bare,
-        "10 MB of JSON in, 100 bytes out, bare door",
+        Mode::Bare,
+        "10 MB of JSON in, 100 bytes out, sandbox only",
         [None, None],
     ),
     line(
         Row::Filter,
-        Way::Full,
-        "10 MB of JSON in, 100 bytes out",
+        Mode::Full,
+        "10 MB of JSON in, 100 bytes out, complete",
         [Some(3.0), Some(1.5)],
     ),
     line(
         Row::Waiting,
-        Way::Bare,
-        "memory of a sandbox that waits, of 1,000",
+        Mode::Bare,
+        "memory of each of 1,000 waiting sandboxes",
         [Some(2.0), Some(0.75)],
     ),
     line(
         Row::Waiting,
-        Way::Full,
-        "memory of a whole run that waits, of 1,000",
+        Mode::Full,
+        "memory of each of 1,000 waiting runs",
         [None, None],
     ),
 ];
 
 const fn line(
     row: Row,
-    way: Way,
+    way: Mode,
     title: &'static str,
     [boa_max, quickjs_max]: [Option<f64>; 2],
 ) -> Line {
@@ -130,9 +130,9 @@ const fn line(
     }
 }
 
-/// Which number of the samples stands for them.
+/// The number that represents the samples.
 #[derive(Clone, Copy)]
-pub(super) enum Stand {
+pub(super) enum Statistic {
     Median,
     Mean,
 }
@@ -166,15 +166,17 @@ impl Row {
         }
     }
 
-    /// Calls are judged by their mean, so that no engine's collector hides in the tail.
-    pub(super) fn stand(self) -> Stand {
+    /// Returns the statistic of this row. Calls are compared by their mean, so that pauses of a
+    /// garbage collector count.
+    pub(super) fn stand(self) -> Statistic {
         match self {
-            Row::Calls => Stand::Mean,
-            _ => Stand::Median,
+            Row::Calls => Statistic::Mean,
+            _ => Statistic::Median,
         }
     }
 
-    /// Samples of one round; over all rounds 10,000 of the small ones.
+    /// Returns the number of samples of one round. All rounds together give 10,000 samples of the
+    /// rows `warm` and `calls`.
     pub(super) fn count(self, quick: bool) -> u32 {
         match (self, quick) {
             (Row::Warm | Row::Calls, false) => 2_000,

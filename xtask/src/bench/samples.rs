@@ -1,20 +1,20 @@
-//! From samples to figures.
+//! Summarises samples as figures.
 
-use super::rows::Stand;
+use super::rows::Statistic;
 
-/// What one round of samples comes to.
+/// The figures of one round of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Figure {
+pub(super) struct SampleFigure {
     pub(super) stands: f64,
     pub(super) p99: f64,
 }
 
-impl Figure {
-    pub(super) fn of(mut samples: Vec<f64>, stand: Stand) -> Self {
+impl SampleFigure {
+    pub(super) fn new(mut samples: Vec<f64>, stand: Statistic) -> Self {
         samples.sort_by(f64::total_cmp);
         let stands = match stand {
-            Stand::Median => at(&samples, 0.5),
-            Stand::Mean => samples.iter().sum::<f64>() / samples.len() as f64,
+            Statistic::Median => at(&samples, 0.5),
+            Statistic::Mean => samples.iter().sum::<f64>() / samples.len() as f64,
         };
         Self {
             stands,
@@ -22,9 +22,9 @@ impl Figure {
         }
     }
 
-    /// The median of the rounds, number by number.
-    pub(super) fn median(rounds: &[Figure]) -> Self {
-        let middle = |number: fn(&Figure) -> f64| {
+    /// Returns the median of each figure over the rounds.
+    pub(super) fn median(rounds: &[SampleFigure]) -> Self {
+        let middle = |number: fn(&SampleFigure) -> f64| {
             let mut numbers: Vec<f64> = rounds.iter().map(number).collect();
             numbers.sort_by(f64::total_cmp);
             at(&numbers, 0.5)
@@ -36,7 +36,7 @@ impl Figure {
     }
 }
 
-/// The sample at this share of the sorted samples; not a number when there is none.
+/// Returns the sample at this fraction of the sorted samples, or NaN if there are no samples.
 fn at(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let index = (last as f64 * share).round() as usize;
@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_is_the_middle_sample_and_the_p99_is_near_the_end() {
+    fn median_is_middle_and_p99_near_end() {
         let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
-        let figure = Figure::of(samples, Stand::Median);
+        let figure = SampleFigure::new(samples, Statistic::Median);
         assert_eq!(
             figure,
-            Figure {
+            SampleFigure {
                 stands: 50.0,
                 p99: 99.0
             }
@@ -61,21 +61,21 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_counts_the_tail() {
-        let figure = Figure::of(vec![1.0, 1.0, 1.0, 97.0], Stand::Mean);
+    fn mean_counts_the_tail() {
+        let figure = SampleFigure::new(vec![1.0, 1.0, 1.0, 97.0], Statistic::Mean);
         assert_eq!(figure.stands, 25.0);
     }
 
     #[test]
-    fn one_bad_round_does_not_move_the_median_of_rounds() {
-        let round = |stands| Figure {
+    fn one_bad_round_does_not_move_median() {
+        let round = |stands| SampleFigure {
             stands,
             p99: stands * 2.0,
         };
-        let figure = Figure::median(&[round(10.0), round(900.0), round(11.0)]);
+        let figure = SampleFigure::median(&[round(10.0), round(900.0), round(11.0)]);
         assert_eq!(
             figure,
-            Figure {
+            SampleFigure {
                 stands: 11.0,
                 p99: 22.0
             }

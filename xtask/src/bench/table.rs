@@ -1,16 +1,16 @@
-//! The one table, as Markdown that also reads well in a terminal.
+//! Writes the table of results as Markdown that is also readable in a terminal.
 
 use super::engine::Engine;
+use super::engine_name::EngineName;
 use super::rounds::Figures;
-use super::rows::{Line, Row, Stand, Way};
-use super::samples::Figure;
-use super::which::Which;
+use super::rows::{Line, Mode, Row, Statistic};
+use super::samples::SampleFigure;
 
 pub(super) fn render(
     engines: &[Engine],
     lines: &[&Line],
     figures: &Figures,
-    which: Which,
+    which: EngineName,
 ) -> String {
     let peers: Vec<&Engine> = engines.iter().filter(|engine| !engine.is_ours).collect();
     let mut rows = vec![head(&peers)];
@@ -41,15 +41,15 @@ fn head(peers: &[&Engine]) -> Vec<String> {
 }
 
 fn row(
-    (ours, which): (&Engine, Which),
+    (ours, which): (&Engine, EngineName),
     peers: &[&Engine],
     line: &Line,
     figures: &Figures,
 ) -> Vec<String> {
     let own = figures.of(ours, line.row, line.way);
-    let theirs: Vec<Option<Figure>> = peers
+    let theirs: Vec<Option<SampleFigure>> = peers
         .iter()
-        .map(|peer| figures.of(peer, line.row, Way::Process))
+        .map(|peer| figures.of(peer, line.row, Mode::Process))
         .collect();
     let mut cells = vec![line.title.to_owned(), unit(line.row), cell(own, line.row)];
     cells.extend(theirs.iter().map(|figure| cell(*figure, line.row)));
@@ -67,8 +67,8 @@ fn row(
 
 fn unit(row: Row) -> String {
     match row.stand() {
-        Stand::Median => row.unit().to_owned(),
-        Stand::Mean => format!("{} (mean)", row.unit()),
+        Statistic::Median => row.unit().to_owned(),
+        Statistic::Mean => format!("{} (mean)", row.unit()),
     }
 }
 
@@ -84,7 +84,7 @@ fn verdict(ratio: Option<f64>, ratio_max: Option<f64>) -> [String; 3] {
     ]
 }
 
-fn cell(figure: Option<Figure>, row: Row) -> String {
+fn cell(figure: Option<SampleFigure>, row: Row) -> String {
     let Some(figure) = figure else {
         return "–".to_owned();
     };
@@ -105,7 +105,7 @@ fn number(value: f64) -> String {
 }
 
 fn note(peer: &Engine, figures: &Figures) -> Option<String> {
-    let figure = figures.of(peer, Row::Calls, Way::Pump)?;
+    let figure = figures.of(peer, Row::Calls, Mode::Pump)?;
     let what = peer.note?;
     Some(format!(
         "\nFor information: {} {what}: {} µs a call.\n",
@@ -114,7 +114,7 @@ fn note(peer: &Engine, figures: &Figures) -> Option<String> {
     ))
 }
 
-/// Pads the cells so that the columns stand under each other.
+/// Pads the cells so that the columns line up.
 fn layout(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)

@@ -1,6 +1,6 @@
-//! What declarations take of a model's tokens, level by level, beside the JSON
-//! that the servers sent: counted by an npm package that is installed once into
-//! `<target>/tokens`, at the version that `xtask/bench/tokens/package.json` pins.
+//! Counts the model tokens of declarations at each level, and of the JSON that the servers sent.
+//! The counter is an npm package, installed once into `<target>/tokens` at the version that
+//! `xtask/bench/tokens/package.json` pins.
 
 use std::fs;
 use std::io::Write;
@@ -11,10 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::paths;
 
-/// Written when the installation is complete; holds the package file it was made from.
+/// The file that marks a complete installation. It contains the `package.json` that was installed.
 const MARK: &str = "installed.json";
 
-/// `words` name files that hold `tools/list` replies; without any, the corpus is measured.
+/// Counts the tokens of the files in `words`, which contain `tools/list` results. Without files,
+/// counts the tokens of the corpus.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let files = if words.is_empty() {
         corpus()?
@@ -29,8 +30,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 fn corpus() -> Result<Vec<PathBuf>> {
     let Some(folder) = std::env::var_os("AIRLOCK_CORPUS") else {
         bail!(
-            "nothing to measure: name files that hold `tools/list` replies, \
-             or the folder above `tools/*.json` in AIRLOCK_CORPUS"
+            "nothing to measure: pass files with `tools/list` results, \
+             or set AIRLOCK_CORPUS to the folder that contains `tools/*.json`"
         );
     };
     let folder = PathBuf::from(folder).join("tools");
@@ -80,7 +81,8 @@ fn install(folder: &Path) -> Result<PathBuf> {
     Ok(folder.join("count.mjs"))
 }
 
-/// One line of JSON per file, from the example that renders every level.
+/// Returns one line of JSON per file, printed by an example that renders the declarations at every
+/// level.
 fn render(files: &[PathBuf]) -> Result<Vec<u8>> {
     let mut files_from_here = Vec::new();
     for file in files {
@@ -119,6 +121,6 @@ fn count(counter: &Path, texts: &[u8]) -> Result<()> {
     let mut stdin = node.stdin.take().context("node has no stdin")?;
     stdin.write_all(texts)?;
     drop(stdin);
-    ensure!(node.wait()?.success(), "a level takes more than its bound");
+    ensure!(node.wait()?.success(), "a level exceeds its limit");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The work itself: scripts and payloads, written once and read by every engine.
+//! The workload: scripts and payloads, written once and read by every engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const BIG_BYTES: usize = 10_000_000;
 const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
 const SERVICES: [&str; 5] = ["billing", "search", "login", "mail", "export"];
 
-/// Writes the work below `folder` and says where.
+/// Writes the workload below `folder` and returns its path.
 pub(super) fn write(folder: &Path) -> Result<PathBuf> {
     let work = folder.join("work");
     fs::create_dir_all(&work)?;
@@ -34,7 +34,7 @@ pub(super) fn write(folder: &Path) -> Result<PathBuf> {
     Ok(work)
 }
 
-/// 200 bytes of arguments.
+/// Returns 200 bytes of arguments.
 fn args() -> Value {
     json!({
         "query": "connection reset by peer", "service": "billing", "levels": ["warn", "error"],
@@ -43,7 +43,7 @@ fn args() -> Value {
     })
 }
 
-/// 1 KB of result.
+/// Returns a result of 1 KB.
 fn result() -> Value {
     let item = |id: u32| {
         json!({
@@ -54,7 +54,7 @@ fn result() -> Value {
     json!({ "items": (0..7).map(item).collect::<Vec<_>>(), "next": "dGhpcmQtcGFnZQ" })
 }
 
-/// 10 MB of rows, and the text that `filter.js` makes of them.
+/// Returns 10 MB of rows, and the text that `filter.js` must return for them.
 fn big() -> (String, String) {
     let mut text = String::from("{\"rows\":[");
     let (mut of, mut slow) = (0_u64, 0_u64);
@@ -66,7 +66,7 @@ fn big() -> (String, String) {
             .wrapping_add(1_442_695_040_888_963_407);
         let level = pick(&LEVELS, chance >> 33);
         let service = pick(&SERVICES, chance >> 43);
-        // Quarters are exact in binary, so every engine prints them alike.
+        // Quarters are exact in binary, so all engines print them alike.
         let ms = ((chance >> 50) % 4_000) as f64 / 4.0;
         if of > 0 {
             text.push(',');
@@ -92,7 +92,7 @@ fn big() -> (String, String) {
     (text, filtered.to_string())
 }
 
-/// A time that differs from row to row.
+/// Returns the time of day of a row. Neighbouring rows have different times.
 fn time_of_day(row: u64) -> String {
     let (seconds, minutes, hours) = (row % 60, row / 60 % 60, row / 3_600 % 24);
     format!("2026-03-01T{hours:02}:{minutes:02}:{seconds:02}Z")
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_payloads_have_the_sizes_that_the_table_says() {
+    fn payloads_have_documented_sizes() {
         let near = |text: String, bytes: usize| text.len().abs_diff(bytes) * 20 <= bytes;
         assert!(
             near(args().to_string(), 200),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_big_payload_is_json_and_the_same_each_time() {
+    fn big_payload_is_stable_json() {
         assert_eq!(big(), big());
         let parsed: Value = serde_json::from_str(&big().0).unwrap();
         assert!(parsed["rows"].as_array().unwrap().len() > 10_000);

@@ -1,5 +1,5 @@
-//! `bench engine`: small programs in the guest and in quickjs-emscripten, turn
-//! about, in milliseconds of CPU; and how many times longer the guest takes.
+//! `bench engine`: runs small programs alternately in the guest and in quickjs-emscripten. Prints
+//! the CPU milliseconds of both, and their ratio.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,11 +7,11 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::which::Which;
+use super::engine_name::EngineName;
 use super::{machine, ours, peers};
 use crate::paths;
 
-/// Each workload, and what the ratio may be at most.
+/// Each workload with its maximum ratio.
 const WORKLOADS: [(&str, Option<f64>); 14] = [
     ("fib", None),
     ("loop", None),
@@ -29,26 +29,26 @@ const WORKLOADS: [(&str, Option<f64>); 14] = [
     ("groups", None),
 ];
 const MEAN_MAX: f64 = 4.0;
-/// The same engine, in a process that compiles nothing.
+/// Maximum mean ratio of QuickJS. The peer is the same engine.
 const QUICKJS_MEAN_MAX: f64 = 1.15;
 
 const ROUNDS: usize = 5;
 
-/// Words name workloads; none means all.
+/// Runs the named workloads, or all of them if there are no names.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    let (which, words) = Which::of(words)?;
+    let (which, words) = EngineName::parse(words)?;
     let (flags, names): (Vec<&str>, Vec<&str>) =
         words.iter().partition(|word| word.starts_with("--"));
     let known = |name: &&str| WORKLOADS.iter().any(|(known, _)| known == name);
     ensure!(
         names.iter().all(known),
-        "no such workload; there are {}",
+        "no such workload; expected {}",
         WORKLOADS.map(|(name, _)| name).join(" ")
     );
     let rounds = match flags.as_slice() {
         [] => ROUNDS,
         ["--quick"] => 1,
-        _ => anyhow::bail!("the flags are --quick and --engine NAME"),
+        _ => anyhow::bail!("unknown flag; expected --quick or --engine NAME"),
     };
     let target = paths::target();
     let peer = peers::quickjs(&target)?;
@@ -58,8 +58,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     println!("| workload | airlock ms | quickjs ms | ratio | at most | met |");
     println!("| --- | --- | --- | --- | --- | --- |");
     let mean_max = match which {
-        Which::Boa => MEAN_MAX,
-        Which::QuickJs => QUICKJS_MEAN_MAX,
+        EngineName::Boa => MEAN_MAX,
+        EngineName::QuickJs => QUICKJS_MEAN_MAX,
     };
     for (name, ratio_max) in WORKLOADS {
         if !names.is_empty() && !names.contains(&name) {
@@ -91,9 +91,10 @@ fn verdict(ratio: f64, ratio_max: Option<f64>) -> String {
     }
 }
 
-/// The medians of both; they must come to the same value.
+/// Runs a program alternately on both engines, which must return the same value. Returns the median
+/// times.
 fn turn_about(
-    ours: (&[PathBuf], Which),
+    ours: (&[PathBuf], EngineName),
     peer: &[PathBuf],
     script: &Path,
     rounds: usize,
@@ -102,7 +103,7 @@ fn turn_about(
     for _ in 0..rounds {
         let (value, ms) = own_turn(ours, script)?;
         own.push(ms);
-        let said = said(
+        let said = output_text(
             Command::new(first(peer)?)
                 .args(rest(peer))
                 .arg(script)
@@ -113,13 +114,13 @@ fn turn_about(
         let other = said.get("value").cloned().unwrap_or_default();
         ensure!(
             value == other,
-            "it comes to {value} here and to {other} there"
+            "airlock returned {value}, but the peer returned {other}"
         );
     }
     Ok((median(own), median(theirs)))
 }
 
-fn own_turn((ours, which): (&[PathBuf], Which), script: &Path) -> Result<(Value, f64)> {
+fn own_turn((ours, which): (&[PathBuf], EngineName), script: &Path) -> Result<(Value, f64)> {
     let limits = [
         "--timeout",
         "120s",
@@ -128,7 +129,7 @@ fn own_turn((ours, which): (&[PathBuf], Which), script: &Path) -> Result<(Value,
         "--json",
         "--quiet",
     ];
-    let said = said(
+    let said = output_text(
         Command::new(first(ours)?)
             .args(rest(ours))
             .envs([which.variable()])
@@ -137,7 +138,7 @@ fn own_turn((ours, which): (&[PathBuf], Which), script: &Path) -> Result<(Value,
     )?;
     let ms = said.pointer("/usage/guest_ms").and_then(Value::as_f64);
     let value = said.get("value").cloned().unwrap_or_default();
-    Ok((value, ms.context("no usage")?))
+    Ok((value, ms.context("the report has no CPU time")?))
 }
 
 fn first(words: &[PathBuf]) -> Result<&PathBuf> {
@@ -148,11 +149,11 @@ fn rest(words: &[PathBuf]) -> &[PathBuf] {
     words.get(1..).unwrap_or_default()
 }
 
-fn said(command: &mut Command) -> Result<Value> {
+fn output_text(command: &mut Command) -> Result<Value> {
     let output = command.output().context("could not be started")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {errors}", output.status);
-    serde_json::from_slice(&output.stdout).context("not one JSON object")
+    serde_json::from_slice(&output.stdout).context("expected one JSON object")
 }
 
 fn median(mut samples: Vec<f64>) -> f64 {
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_workload_has_its_script_and_every_script_is_one() {
+    fn every_workload_has_a_valid_script() {
         let folder = paths::root().join("xtask/bench/engine");
         let mut there: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_median_is_the_one_in_the_middle() {
+    fn median_is_the_middle() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert!(median(Vec::new()).is_nan());
     }

@@ -1,6 +1,6 @@
-//! A C compiler for Wasm: clang or zig where one is installed, else zig from the
-//! Python package index, into the target folder. What a machine has of its own
-//! is taken as it is; what is fetched has its version here.
+//! Finds a C compiler for Wasm: an installed clang or zig, or else zig from the Python package
+//! index, which is downloaded into the target folder. An installed compiler may have any version;
+//! the downloaded zig has a fixed version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 const ZIG: &str = "0.17.0";
-/// How often the index is asked that did not answer, or broke off.
+/// Maximum number of attempts when the index does not answer or a download breaks off.
 const TRIES: u32 = 3;
-/// So long it is left alone in between, and twice as long after that.
+/// Pause after the first failed attempt; each further pause is twice as long.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Without the first two, zig compiles for Wasm as for a machine without a library, and what it
-/// makes takes up to twice as long.
+/// Without the first two flags, zig compiles for a freestanding target, and the guest can be half
+/// as fast.
 const FLAGS: &str = "-fhosted -fbuiltin -fomit-frame-pointer";
 
-/// Newest first; without a number it is whatever the machine calls so.
+/// Suffixes of clang, tried in this order. The empty suffix is the machine's default clang.
 const CLANGS: [&str; 5] = ["", "-22", "-21", "-20", "-19"];
 
 pub(super) struct Compiler {
     pub(super) cc: PathBuf,
     pub(super) ar: PathBuf,
     pub(super) flags: &'static str,
-    /// What it is and which version.
+    /// Name and version of the compiler.
     pub(super) label: String,
 }
 
@@ -44,7 +44,7 @@ impl Compiler {
     }
 }
 
-/// Not every clang can compile for Wasm, and none can archive by itself.
+/// Finds a clang that can compile for Wasm, and the `llvm-ar` beside it, which creates archives.
 fn clang(suffix: &str) -> Option<Compiler> {
     let (cc, ar) = (format!("clang{suffix}"), format!("llvm-ar{suffix}"));
     let version = first_line(&cc, &["--version"])?;
@@ -65,7 +65,8 @@ fn clang(suffix: &str) -> Option<Compiler> {
     })
 }
 
-/// Zig's names for what it is asked are not clang's: small scripts stand between.
+/// Prepares zig. Its commands and targets have other names than clang's, so small scripts translate
+/// them.
 fn zig(zig: &Path, version: &str, tools: &Path) -> Result<Compiler> {
     let cc = format!(
         "#!/bin/sh\n\
@@ -103,7 +104,7 @@ fn fetched(tools: &Path) -> Result<PathBuf> {
     if first_line(&zig.to_string_lossy(), &["version"]).is_some() {
         return Ok(zig);
     }
-    eprintln!("fetching ziglang {ZIG} into {}", folder.display());
+    eprintln!("downloading ziglang {ZIG} into {}", folder.display());
     let mut outcome = fetch(&folder);
     for tried in 1..TRIES {
         if outcome.is_err() {
@@ -114,7 +115,8 @@ fn fetched(tools: &Path) -> Result<PathBuf> {
     outcome.map(|()| zig)
 }
 
-/// Into a folder beside it first: what breaks off leaves no half of a compiler behind.
+/// Downloads zig into a temporary folder first, so that a failed download leaves no partial
+/// compiler.
 fn fetch(folder: &Path) -> Result<()> {
     let mut unfinished = folder.as_os_str().to_owned();
     unfinished.push(format!(".{}", std::process::id()));
@@ -127,10 +129,10 @@ fn fetch(folder: &Path) -> Result<()> {
         .arg(&unfinished)
         .arg(package)
         .output()
-        .context("no C compiler for Wasm is installed, and python3 could not be started to fetch one; install clang with llvm, or zig")?;
+        .context("no C compiler for Wasm is installed, and python3 could not be started to download one; install clang with llvm, or zig")?;
     ensure!(
         output.status.success(),
-        "no C compiler for Wasm is installed, and ziglang {ZIG} could not be fetched; install clang with llvm, or zig\n{}",
+        "no C compiler for Wasm is installed, and ziglang {ZIG} could not be downloaded; install clang with llvm, or zig\n{}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
     let _ = fs::remove_dir_all(folder);
@@ -138,7 +140,7 @@ fn fetch(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first line that a program says, when it is there.
+/// Returns the first line of a program's output, if the program exists.
 fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

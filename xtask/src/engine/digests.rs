@@ -1,19 +1,19 @@
-//! The digests that are committed: a line for the sources and compilers that a
-//! module was made of, `STAMP DIGEST COMPILERS`.
+//! The committed digests: a line `STAMP DIGEST COMPILERS` for each module, where the stamp
+//! identifies the sources.
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-/// How a module stands to what is committed.
+/// The result of comparing a module with the committed digests.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum DigestStatus {
     Same,
     NewSources,
     NewCompilers(String),
     Other { expected: String, found: String },
 }
 
-/// What is committed of a module.
+/// Returns the line to commit for a module.
 pub(super) fn line(stamp: &str, module: &[u8], label: &str) -> String {
     format!("{stamp} {} {label}", digest(module))
 }
@@ -30,7 +30,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(line: &'a str) -> Option<Self> {
+    fn parse(line: &'a str) -> Option<Self> {
         let (stamp, rest) = line.split_once(' ')?;
         let (digest, label) = rest.split_once(' ')?;
         Some(Self {
@@ -41,34 +41,36 @@ impl<'a> Line<'a> {
     }
 
     fn of_module(line: &'a str) -> Result<Self> {
-        Self::of(line).context("a digest's line has three parts")
+        Self::parse(line).context("expected a line `STAMP DIGEST COMPILERS`")
     }
 }
 
-pub(super) fn judge(committed: &str, line: &str) -> Result<Held> {
+pub(super) fn judge(committed: &str, line: &str) -> Result<DigestStatus> {
     let made = Line::of_module(line)?;
-    let known = || committed.lines().filter_map(Line::of);
+    let known = || committed.lines().filter_map(Line::parse);
     let of_sources = || known().filter(|known| known.stamp == made.stamp);
     if of_sources().next().is_none() {
-        return Ok(Held::NewSources);
+        return Ok(DigestStatus::NewSources);
     }
     let Some(known) = of_sources().find(|known| known.label == made.label) else {
-        return Ok(Held::NewCompilers(made.label.to_owned()));
+        return Ok(DigestStatus::NewCompilers(made.label.to_owned()));
     };
     if known.digest == made.digest {
-        return Ok(Held::Same);
+        return Ok(DigestStatus::Same);
     }
-    Ok(Held::Other {
+    Ok(DigestStatus::Other {
         expected: known.digest.to_owned(),
         found: made.digest.to_owned(),
     })
 }
 
-/// The lines with this one among them. Those of other sources go: nobody can make them any more.
+/// Returns the committed lines with this line added. Lines of other sources are removed, because
+/// their modules can no longer be built.
 pub(super) fn with(committed: &str, line: &str) -> Result<String> {
     let made = Line::of_module(line)?;
     let others = committed.lines().filter(|other| {
-        Line::of(other).is_some_and(|other| other.stamp == made.stamp && other.label != made.label)
+        Line::parse(other)
+            .is_some_and(|other| other.stamp == made.stamp && other.label != made.label)
     });
     let mut all: Vec<String> = others
         .chain([line])
@@ -83,12 +85,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_sources_and_compilers_have_nothing_to_be_held_against() {
+    fn other_sources_or_compilers_have_no_digest() {
         let committed = "a 11 zig 1\na 22 clang 2\n";
         for (line, expected) in [
-            ("a 11 zig 1", Held::Same),
-            ("b 11 zig 1", Held::NewSources),
-            ("a 11 zig 2", Held::NewCompilers("zig 2".to_owned())),
+            ("a 11 zig 1", DigestStatus::Same),
+            ("b 11 zig 1", DigestStatus::NewSources),
+            ("a 11 zig 2", DigestStatus::NewCompilers("zig 2".to_owned())),
         ] {
             assert_eq!(judge(committed, line).unwrap(), expected, "{line}");
         }
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_stands_beside_other_compilers_of_the_same_sources() {
+    fn accepted_digest_is_added_beside_others() {
         let first = with("", "a 11 zig 1").unwrap();
         let both = with(&first, "a 22 clang 2").unwrap();
         assert_eq!(both, "a 11 zig 1\na 22 clang 2\n");

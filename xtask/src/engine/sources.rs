@@ -1,4 +1,4 @@
-//! What the second guest is made from, file by file.
+//! Lists the source files of the QuickJS guest.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 
 use crate::paths;
 
-/// Files and folders, from the project's root.
+/// Files and folders, relative to the project's root.
 const ALL: [&str; 16] = [
-    "sandbox-guest/cage/Cargo.toml",
-    "sandbox-guest/cage/src",
+    "sandbox-guest/wasmtime-config/Cargo.toml",
+    "sandbox-guest/wasmtime-config/src",
     "sandbox-guest/common/src",
-    "sandbox-guest/factory/Cargo.toml",
-    "sandbox-guest/factory/runs",
-    "sandbox-guest/factory/src",
+    "sandbox-guest/image-builder/Cargo.toml",
+    "sandbox-guest/image-builder/runs",
+    "sandbox-guest/image-builder/src",
     "sandbox-guest/prelude",
     "sandbox-guest/protocol/src",
     "sandbox-guest/quickjs-image/src/stack.rs",
@@ -29,8 +29,8 @@ const ALL: [&str; 16] = [
     "sandbox-guest/quickjs/src",
 ];
 
-/// One line a file: its hash, and its path. A build that finds an image reads this, hashes in
-/// the same way, and leaves the image alone when a line does not hold.
+/// One line per file, with the file's hash and path. A build that finds an image reads these lines,
+/// hashes the files in the same way, and ignores the image if a line differs.
 pub(super) struct Sources(String);
 
 impl Sources {
@@ -46,7 +46,7 @@ impl Sources {
         &self.0
     }
 
-    /// One word for all of it.
+    /// Returns one hash over all files.
     pub(super) fn stamp(&self) -> String {
         hash(self.0.as_bytes())
     }

@@ -1,11 +1,11 @@
-//! Links between the project's own documents: each leads to a file that is
-//! there, and to a heading that is in it.
+//! Checks links between the project's documents. A link must lead to an existing file, and to an
+//! existing heading if it names one.
 
 use super::{File, Finding, Rule};
 
 const DESIGNS: &str = "docs/design/";
 
-/// Links to files or headings that do not exist.
+/// Finds links to files or headings that do not exist.
 pub(super) fn dead_links(file: &File, all: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, number) in prose_lines(&file.text) {
@@ -18,7 +18,7 @@ pub(super) fn dead_links(file: &File, all: &[File]) -> Vec<Finding> {
     findings
 }
 
-/// Design documents that the architecture does not list.
+/// Finds design documents that the architecture does not list.
 pub(super) fn unlisted_designs(all: &[File]) -> Vec<Finding> {
     let Some(architecture) = all.iter().find(|file| file.path == "ARCHITECTURE.md") else {
         return Vec::new();
@@ -36,13 +36,13 @@ pub(super) fn unlisted_designs(all: &[File]) -> Vec<Finding> {
     all.iter().filter(is_unlisted).map(found).collect()
 }
 
-/// `docs/design/NNNN-title.md`
+/// Returns whether a path has the form `docs/design/NNNN-title.md`.
 fn is_design(path: &str) -> bool {
     let name = path.strip_prefix(DESIGNS).unwrap_or_default();
     name.ends_with(".md") && name.chars().take_while(char::is_ascii_digit).count() == 4
 }
 
-/// Numbered lines outside fenced blocks.
+/// Returns the lines outside fenced blocks, with their numbers.
 fn prose_lines(text: &str) -> Vec<(&str, usize)> {
     let mut is_fenced = false;
     let mut lines = Vec::new();
@@ -56,7 +56,7 @@ fn prose_lines(text: &str) -> Vec<(&str, usize)> {
     lines
 }
 
-/// The targets of `[text](target)`.
+/// Returns the targets of `[text](target)`.
 fn links(line: &str) -> Vec<&str> {
     let after = line.split("](").skip(1);
     after
@@ -79,15 +79,15 @@ fn complaint(from: &File, link: &str, all: &[File]) -> Option<String> {
     let target = all.iter().find(|file| file.path == path);
     let Some(target) = target else {
         let is_folder = path.is_empty() || all.iter().any(|file| file.path.starts_with(&folder));
-        return (!is_folder).then(|| format!("`{link}` leads to no file of the project"));
+        return (!is_folder).then(|| format!("the link `{link}` leads to no file of the project"));
     };
     let is_dead = !heading.is_empty()
         && path.ends_with(".md")
         && !anchors(&target.text).contains(&heading.to_owned());
-    is_dead.then(|| format!("`{link}` leads to no heading of {path}"))
+    is_dead.then(|| format!("the link `{link}` leads to no heading of {path}"))
 }
 
-/// `link` as seen from the folder of `from`.
+/// Resolves `link` relative to the folder of `from`.
 fn resolve(from: &str, link: &str) -> String {
     let mut parts: Vec<&str> = match link.starts_with('/') {
         true => Vec::new(),
@@ -106,7 +106,7 @@ fn resolve(from: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// The anchors that headings get: lower case, spaces to hyphens, marks dropped.
+/// Returns the anchors of the headings: lower case, spaces to hyphens, punctuation dropped.
 fn anchors(text: &str) -> Vec<String> {
     let headings = prose_lines(text)
         .into_iter()
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_files_folders_headings_and_the_web_are_fine() {
+    fn valid_links_pass() {
         for link in [
             "two.md",
             "../README.md",
@@ -160,20 +160,20 @@ mod tests {
     }
 
     #[test]
-    fn links_to_nothing_are_found() {
+    fn broken_links_are_found() {
         for link in ["three.md", "../two.md", "two.md#another", "#nowhere"] {
             assert_eq!(check(link), 1, "{link}");
         }
     }
 
     #[test]
-    fn a_link_in_a_fenced_block_is_an_example() {
+    fn links_in_fenced_blocks_are_ignored() {
         let from = file("a.md", "```\n[x](gone.md)\n```\n");
         assert_eq!(dead_links(&from, &[]), []);
     }
 
     #[test]
-    fn a_design_document_must_be_listed() {
+    fn unlisted_design_document_is_found() {
         let all = [
             file("ARCHITECTURE.md", "docs/design/0001-a.md"),
             file("docs/design/0001-a.md", ""),

@@ -1,12 +1,12 @@
-//! Checks on each Rust file: a `//!` header, and `unsafe` only in the files
-//! that the list of exceptions names.
+//! Checks that each Rust file has a `//!` header, and that `unsafe` occurs only in files that the
+//! list of exceptions names.
 
 use super::{File, Finding, Rule};
 
 pub(super) fn check(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !file.text.starts_with("//!") {
-        let what = "the file does not begin with `//!` and what it is responsible for";
+        let what = "the file does not begin with a `//!` comment about its responsibility";
         findings.push(Finding::new(Rule::Header, file, 1, what));
     }
     for (line, number) in file.text.lines().zip(1..) {
@@ -23,13 +23,13 @@ fn check_line(file: &File, line: &str, number: usize) -> Vec<Finding> {
             Rule::Unsafe,
             file,
             number,
-            "`unsafe` is agreed on file by file",
+            "`unsafe` needs an exception for this file",
         ));
     }
     findings
 }
 
-/// `unsafe` as a keyword: of a block, an item or an attribute.
+/// Returns whether `unsafe` occurs as the keyword of a block, an item or an attribute.
 fn is_unsafe(code: &str) -> bool {
     const KEYWORD: &str = concat!("un", "safe");
     code.match_indices(KEYWORD).any(|(at, _)| {
@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_header_is_found() {
+    fn missing_header_is_found() {
         assert_eq!(check_text("a.rs", "fn main() {}"), [Rule::Header]);
         assert_eq!(check_text("a.rs", "//! Starts.\nfn main() {}"), []);
     }
 
     #[test]
-    fn every_form_of_unsafe_is_found_and_the_lint_is_not() {
+    fn every_unsafe_form_is_found() {
         let word = concat!("un", "safe");
         for code in [
             "{ read() }",

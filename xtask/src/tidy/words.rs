@@ -1,9 +1,9 @@
-//! Words that no text of the project may carry: unfinished work, paths of one
+//! Finds words that the project's text must not contain: marks of unfinished work, paths of one
 //! machine, hosts of package registries.
 
 use super::{File, Finding, Rule};
 
-/// Put together here so that this file does not find itself.
+/// Assembled here so that this file does not match itself.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -24,7 +24,7 @@ const REGISTRY_HOSTS: &[&str] = &[
 ];
 
 pub(super) fn check(file: &File) -> Vec<Finding> {
-    // Lock files are written by tools and name the registry by its index.
+    // Lock files are generated, and contain the address of the registry.
     if file.path.ends_with("Cargo.lock") {
         return Vec::new();
     }
@@ -58,13 +58,14 @@ fn check_line(file: &File, line: &str, number: usize) -> Vec<Finding> {
     for host in REGISTRY_HOSTS.iter().filter(|host| line.contains(**host)) {
         find(
             Rule::RegistryHost,
-            format!("`{host}` names a registry; whoever builds configures theirs"),
+            format!("`{host}` is a registry; users configure their own registry"),
         );
     }
     findings
 }
 
-/// `word` with no letter before it and, if it ends in one, none after it.
+/// Returns whether a line contains `word` as a whole word. A `word` that ends in another character
+/// than a letter may be followed by letters.
 fn holds_word(line: &str, word: &str) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     line.match_indices(word).any(|(at, _)| {
@@ -76,7 +77,7 @@ fn holds_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// `path` at the start of a path, not in the middle of a relative one.
+/// Returns whether a line contains a path that begins with `path`.
 fn starts_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().last());
@@ -84,7 +85,8 @@ fn starts_path(line: &str, path: &str) -> bool {
     })
 }
 
-/// The home of somebody with a name; `<user>`, `$USER` or `…` stand for anybody.
+/// Returns whether a line contains the home folder of a named person. `<user>`, `$USER` and `…` are
+/// placeholders, not names.
 fn names_a_home(line: &str) -> bool {
     line.match_indices(HOME).any(|(at, _)| {
         let next = line
@@ -111,27 +113,27 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_work_is_found_as_a_word_only() {
+    fn unfinished_work_is_found_as_whole_word() {
         let word = concat!("TO", "DO");
         assert_eq!(check_text(&format!("// {word}: later")), [Rule::Unfinished]);
         assert_eq!(check_text(&format!("MAS{word}NT")), []);
     }
 
     #[test]
-    fn a_path_of_one_machine_is_found_and_a_relative_one_is_not() {
+    fn machine_path_is_found() {
         let path = concat!("/wo", "rk/");
         assert_eq!(check_text(&format!("see {path}notes")), [Rule::MachinePath]);
         assert_eq!(check_text(&format!("see bench{path}one.js")), []);
     }
 
     #[test]
-    fn a_home_counts_when_it_is_somebodys() {
+    fn only_named_home_folder_is_found() {
         assert_eq!(check_text(&format!("{HOME}sam/notes")), [Rule::MachinePath]);
         assert_eq!(check_text(&format!("{HOME}<you>/notes")), []);
     }
 
     #[test]
-    fn a_registry_host_is_found() {
+    fn registry_host_is_found() {
         assert_eq!(
             check_text(concat!("https://py", "pi.org/simple")),
             [Rule::RegistryHost]

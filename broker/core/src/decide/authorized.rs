@@ -1,5 +1,5 @@
-//! The proof that a call may leave. Only the parent module can make one, it
-//! cannot be cloned, and performing the call consumes it.
+//! [`AuthorizedCall`] is the proof that a call may be sent. Only the parent module can create one,
+//! it cannot be cloned, and sending the call consumes it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::facts::Facts;
 use crate::grant::Use;
 use crate::id::{CallId, Digest, ToolId};
 
-/// A call that was decided on and may leave, once.
+/// An allowed call, which may be sent once.
 ///
 /// ```compile_fail
 /// fn twice(call: airlock_core::decide::AuthorizedCall) {
@@ -31,12 +31,12 @@ pub struct AuthorizedCall {
     used: Option<Use>,
 }
 
-/// What the shell sends: the tool, and the bytes that were decided on.
+/// The parts that the shell sends: the tool, and the bytes that were decided on.
 #[derive(Debug)]
 pub struct CallParts {
     pub id: CallId,
     pub tool: ToolId,
-    /// Of what its server said of the tool when the call was decided.
+    /// Digest of the server's description of the tool at the time of the decision.
     pub upstream_digest: Digest,
     pub args: Args,
 }
@@ -66,7 +66,7 @@ impl AuthorizedCall {
         &self.tool.id
     }
 
-    /// The canonical arguments object, as JSON text.
+    /// Returns the canonical arguments object as JSON text.
     #[must_use]
     pub fn args(&self) -> &[u8] {
         self.call.args.bytes()
@@ -87,7 +87,7 @@ impl AuthorizedCall {
         self.call.site
     }
 
-    /// The digest of the description that the decision was made on.
+    /// Returns the digest of the description that the decision was based on.
     #[must_use]
     pub fn description_digest(&self) -> Digest {
         self.tool.description_digest
@@ -103,13 +103,13 @@ impl AuthorizedCall {
         &self.reasons
     }
 
-    /// The use of a grant that allowed it, when one did.
+    /// Returns the use of the grant that allowed the call, if a grant did.
     #[must_use]
     pub fn used(&self) -> Option<&Use> {
         self.used.as_ref()
     }
 
-    /// Back to what it was before it was decided.
+    /// Turns the call back into an undecided one.
     pub(super) fn into_call(self) -> Call {
         self.call
     }

@@ -1,4 +1,4 @@
-//! What a human is asked, and what they may answer.
+//! The question to a human about one call, and the possible answers.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,35 +11,37 @@ use crate::catalog::{Effects, Tool};
 use crate::facts::Facts;
 use crate::grant::{Proposal, Scope, Terms};
 use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
-use crate::rules::{Consulted, Level};
+use crate::level::Level;
+use crate::rules::RuleVerdict;
 
 /// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingCall {
     pub(super) call: Call,
     pub(super) tool: Arc<Tool>,
     pub(super) question: Question,
 }
 
-/// A call that a grant covers whose uses other runs count too. Only `decide` makes one, and
-/// only `claimed` resolves it.
+/// A call that is covered by a grant whose uses are shared with other runs. Only `decide` makes
+/// one, and only `claimed` resolves it.
 #[derive(Debug)]
-pub struct Covered {
-    pub(super) pending: Pending,
+pub struct CoveredCall {
+    pub(super) pending: PendingCall,
     pub(super) grant: GrantId,
 }
 
-/// Which run asks, and how long it waits.
+/// The run that asks, and how long it waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
     pub run: RunId,
     pub script_name: String,
     pub script: Digest,
-    /// From when the question was put, or from the latest answer to another one of this run.
+    /// How long the run waits, in milliseconds, from the question or from the latest answer to
+    /// another question of the same run.
     pub waits_ms: u64,
 }
 
-/// Everything that an approver shows.
+/// Everything that an approver shows about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub call: CallId,
@@ -48,43 +50,45 @@ pub struct Question {
     /// The exact arguments; [`Args::text`] is what would be sent.
     pub args: Args,
     pub site: Site,
-    /// What the run had read, where the call goes, and what it repeats.
+    /// The facts: labels that had reached the run, destinations, and earlier results that the
+    /// arguments repeat.
     pub facts: Option<Arc<Facts>>,
-    /// What our configuration knows and what the server claims.
+    /// The tool's effects, according to the configuration and to the server's claims.
     pub effects: Effects,
-    /// `AskRun` or `AskCall`: what an answer can be about.
+    /// `AskRun` or `AskCall`: whether an answer can cover more than this call.
     pub level: Level,
-    /// Why it is asked: the rules, or the default.
+    /// The reasons why the call needs an answer: the rules, or the default.
     pub reasons: Vec<String>,
-    /// What the rules want to be asked.
+    /// Texts of the `@prompt` annotations of the matching rules.
     pub prompts: Vec<String>,
-    /// Calls of this tool that were allowed in this run before this one.
+    /// Number of calls of this tool that the run was allowed before this one.
     pub allowed_so_far: u32,
-    /// What may be said yes to besides this call; none where no grant covers one.
+    /// The grant that the human may give besides allowing this call; `None` if no grant can cover
+    /// it.
     pub proposal: Option<Proposal>,
-    /// How far such a yes may reach.
+    /// The scopes that a grant may have.
     pub scopes: Vec<Scope>,
-    /// Known from when the question is put.
+    /// The asking run; set when the question is sent to the approver.
     pub asker: Option<Arc<Asker>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     AllowOnce,
-    /// This and further calls that are like it, so many in all; only this call where no grant
-    /// covers one.
+    /// Allows this call and similar later calls, up to a total number. If no grant can cover the
+    /// call, only this call is allowed.
     Allow(Terms),
     Refuse,
-    /// Nobody was there, or nobody answered in time.
+    /// No approver was present, or no answer came in time.
     Unanswered,
-    /// Something came back that is no answer to this question.
+    /// The reply was not a valid answer to this question.
     Invalid {
         why: String,
     },
 }
 
 impl Answer {
-    /// This and further calls as they were proposed, `uses_max` in all, in this run.
+    /// Allows calls as proposed in this run: `uses_max` in total, including this call.
     #[must_use]
     pub fn up_to(uses_max: NonZeroU32) -> Self {
         Self::Allow(Terms::up_to(uses_max))
@@ -92,8 +96,8 @@ impl Answer {
 }
 
 impl Question {
-    /// Binds an answer to what was shown: tool, description, arguments and facts of one call,
-    /// and what was proposed besides.
+    /// Returns the digest that binds an answer to what was shown: the call's tool, description,
+    /// arguments and facts, and the proposed condition.
     #[must_use]
     pub fn shown_digest(&self) -> Digest {
         let facts = self.facts.as_ref().map(|facts| json!(facts));
@@ -109,11 +113,11 @@ impl Question {
     }
 }
 
-impl Pending {
+impl PendingCall {
     pub(super) fn new(
         call: Call,
         tool: Arc<Tool>,
-        consulted: Consulted,
+        consulted: RuleVerdict,
         allowed_so_far: u32,
     ) -> Self {
         let question = Question {
@@ -144,7 +148,7 @@ impl Pending {
         &self.question
     }
 
-    /// What the human may say yes to besides, as it is when the question is put.
+    /// Sets what the human may allow besides this call. Called when the question is sent.
     pub(crate) fn propose(&mut self, proposal: Option<Proposal>, scopes: &[Scope]) {
         self.question.scopes = [Scope::Run]
             .iter()
@@ -164,7 +168,7 @@ impl Pending {
     }
 }
 
-impl Covered {
+impl CoveredCall {
     #[must_use]
     pub fn grant(&self) -> &GrantId {
         &self.grant

@@ -1,8 +1,8 @@
-//! Rules, grants and one call in; what is decided, and why, out.
+//! Tests of decisions and their reasons for given rules, grants and a call.
 
 use super::*;
 use crate::id::CallId;
-use crate::testing::{call, grants, standing};
+use crate::testing::{call, decision_context, grants};
 use std::num::NonZeroU32;
 
 fn describe(decision: &Decision) -> String {
@@ -15,12 +15,12 @@ fn describe(decision: &Decision) -> String {
 }
 
 fn check(rules: &[&str], tool: &str, args: &str, expected: &str) {
-    let decision = decide(call(1, tool, args), &standing(rules), &mut grants());
+    let decision = decide(call(1, tool, args), &decision_context(rules), &mut grants());
     assert_eq!(describe(&decision), expected);
 }
 
 #[test]
-fn a_call_is_allowed_asked_about_or_denied_with_its_reasons() {
+fn decide_allows_asks_or_denies_with_reasons() {
     check(
         &["allow fs.*"],
         "fs.read",
@@ -54,7 +54,7 @@ fn a_call_is_allowed_asked_about_or_denied_with_its_reasons() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_refused_before_any_rule_is_consulted() {
+fn invalid_arguments_are_refused_before_rules() {
     check(
         &["deny *"],
         "fs.read",
@@ -64,8 +64,8 @@ fn arguments_that_do_not_fit_are_refused_before_any_rule_is_consulted() {
 }
 
 #[test]
-fn a_tool_of_which_its_server_says_something_else_is_not_called_whatever_the_rules_say() {
-    let allowing = standing(&["allow *"]);
+fn stale_tool_is_refused_whatever_rules_say() {
+    let allowing = decision_context(&["allow *"]);
     for (stale, expected) in [
         (false, "allow: rule --allow '*'"),
         (
@@ -76,20 +76,20 @@ fn a_tool_of_which_its_server_says_something_else_is_not_called_whatever_the_rul
         let catalog = allowing
             .catalog
             .with_stale(|tool| stale && *tool.id.tool.0 == *"read");
-        let standing = Standing {
+        let decision_context = DecisionContext {
             catalog: Arc::new(catalog),
             ..allowing.clone()
         };
-        let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
+        let decision = decide(call(1, "fs.read", "{}"), &decision_context, &mut grants());
         assert_eq!(describe(&decision), expected);
     }
 }
 
 #[test]
-fn a_denial_names_the_rule_and_the_tool_to_the_script() {
+fn denial_names_rule_and_tool_to_script() {
     let decision = decide(
         call(1, "fs.read", "{}"),
-        &standing(&["deny fs.*"]),
+        &decision_context(&["deny fs.*"]),
         &mut grants(),
     );
     let Decision::Deny(refusal) = decision else {
@@ -101,15 +101,15 @@ fn a_denial_names_the_rule_and_the_tool_to_the_script() {
     );
 }
 
-fn ask(grants: &mut Grants, id: u32, tool: &str) -> Pending {
-    match decide(call(id, tool, "{}"), &standing(&["ask *"]), grants) {
+fn ask(grants: &mut Grants, id: u32, tool: &str) -> PendingCall {
+    match decide(call(id, tool, "{}"), &decision_context(&["ask *"]), grants) {
         Decision::Ask(pending) => pending,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn an_answer_settles_the_call_that_was_asked_about() {
+fn answer_settles_its_call() {
     let cases = [
         (
             Answer::AllowOnce,
@@ -130,7 +130,7 @@ fn an_answer_settles_the_call_that_was_asked_about() {
 }
 
 #[test]
-fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
+fn grant_allows_its_count_for_its_tool_only() {
     let mut grants = grants();
     let pending = ask(&mut grants, 1, "fs.read");
     let answer = Answer::up_to(NonZeroU32::new(2).unwrap());
@@ -141,11 +141,15 @@ fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
     ask(&mut grants, 2, "fs.delete");
     let denied = decide(
         call(3, "fs.read", "{}"),
-        &standing(&["ask *", "deny fs.read"]),
+        &decision_context(&["ask *", "deny fs.read"]),
         &mut grants,
     );
     assert!(matches!(denied, Decision::Deny(_)));
-    let second = decide(call(4, "fs.read", "{}"), &standing(&["ask *"]), &mut grants);
+    let second = decide(
+        call(4, "fs.read", "{}"),
+        &decision_context(&["ask *"]),
+        &mut grants,
+    );
     assert_eq!(
         describe(&second),
         "allow: rule --ask '*'; grant 1, use 2 of 2"
@@ -154,12 +158,12 @@ fn a_grant_allows_its_number_of_calls_of_its_tool_and_no_denied_one() {
 }
 
 #[test]
-fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
+fn ask_each_call_ignores_grants_and_creates_none() {
     let mut grants = grants();
     let uses_max = NonZeroU32::new(5).unwrap();
     let asked = ask(&mut grants, 1, "fs.read");
     let _ = settle(asked, Answer::up_to(uses_max), &mut grants);
-    let each = standing(&["ask *", "ask-call fs.read", "ask-call fs.write"]);
+    let each = decision_context(&["ask *", "ask-call fs.read", "ask-call fs.write"]);
     for (id, tool) in [(2, "fs.read"), (3, "fs.write")] {
         let Decision::Ask(pending) = decide(call(id, tool, "{}"), &each, &mut grants) else {
             panic!("{tool}");
@@ -170,7 +174,7 @@ fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
         assert_eq!(
             describe(&settle(pending, Answer::up_to(uses_max), &mut grants)),
             format!(
-                "allow: rule --ask-call '{tool}'; answered: this call and no other: a grant covers none of them"
+                "allow: rule --ask-call '{tool}'; answered: this call only; a grant cannot cover it"
             )
         );
     }
@@ -178,10 +182,10 @@ fn what_asks_for_each_call_is_lifted_by_no_grant_and_makes_none() {
 }
 
 #[test]
-fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
+fn shown_digest_binds_call_tool_and_arguments() {
     let shown = |id: u32, tool: &str, args: &str| match decide(
         call(id, tool, args),
-        &standing(&["ask *"]),
+        &decision_context(&["ask *"]),
         &mut grants(),
     ) {
         Decision::Ask(pending) => pending.question().shown_digest(),
@@ -200,31 +204,28 @@ fn what_was_shown_is_bound_to_the_call_its_tool_and_its_arguments() {
 }
 
 #[test]
-fn a_tool_whose_arguments_nobody_can_check_is_not_called_whatever_the_rules_say() {
+fn uncheckable_tool_is_refused_whatever_rules_say() {
     let mut tool = crate::testing::tool("fs.read");
-    tool.input = crate::testing::unusable();
-    let standing = Standing {
+    tool.args_check = crate::testing::unusable();
+    let decision_context = DecisionContext {
         catalog: Arc::new(crate::testing::catalog_of(vec![tool])),
         rules: Arc::new(crate::testing::rules(&["allow *"])),
-        disclosed: crate::session::Disclosed::All,
+        disclosed: crate::session::DisclosedTools::All,
     };
-    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
-    assert_eq!(
-        describe(&decision),
-        "tool-unusable: its schema makes no sense"
-    );
+    let decision = decide(call(1, "fs.read", "{}"), &decision_context, &mut grants());
+    assert_eq!(describe(&decision), "tool-unusable: the schema is invalid");
 }
 
 #[test]
-fn what_a_finding_repeats_of_the_arguments_is_bounded() {
+fn argument_text_in_findings_is_bounded() {
     let mut long = crate::testing::tool("fs.read");
-    long.input = crate::catalog::Check::new(|_| vec!["x".repeat(100_000); 20]);
-    let standing = Standing {
+    long.args_check = crate::catalog::ValueCheck::new(|_| vec!["x".repeat(100_000); 20]);
+    let decision_context = DecisionContext {
         catalog: Arc::new(crate::testing::catalog_of(vec![long])),
         rules: Arc::new(crate::testing::rules(&["allow *"])),
-        disclosed: crate::session::Disclosed::All,
+        disclosed: crate::session::DisclosedTools::All,
     };
-    let decision = decide(call(1, "fs.read", "{}"), &standing, &mut grants());
+    let decision = decide(call(1, "fs.read", "{}"), &decision_context, &mut grants());
     let Decision::Deny(refusal) = decision else {
         panic!()
     };

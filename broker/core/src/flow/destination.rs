@@ -1,6 +1,6 @@
-//! What a destination's text means: an address on the web as the one WHATWG
-//! parser reads it, mail addresses, or a name. Where it could be read in two
-//! ways it means nothing, and nothing explains it.
+//! Parses the text of a destination: a web address as the WHATWG URL parser reads it, mail
+//! addresses, or a name. An ambiguous text becomes [`Destination::Unclear`], which never counts as
+//! explained.
 
 use url::{Host, Url};
 
@@ -8,20 +8,20 @@ use url::{Host, Url};
 pub(super) enum Destination {
     Web(Web),
     Mail(Vec<Address>),
-    /// A channel, an id, a path: whatever only its tool understands.
+    /// Any text that only the tool can interpret, such as a channel, an id or a path.
     Name(String),
     Unclear,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Web {
-    /// `host`, or `host:port` where the port is not the scheme's own.
+    /// `host`, or `host:port` if the port is not the scheme's default.
     pub(super) host: String,
-    /// As the parser writes it, without the fragment, which is never sent.
+    /// The address as the parser writes it, without the fragment, which is never sent.
     pub(super) url: String,
 }
 
-/// `local@domain`, the domain in lower case.
+/// A mail address `local@domain`, with the domain in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Address {
     pub(super) text: String,
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str) -> Destination {
         return Destination::Unclear;
     }
     if let Some(rest) = strip_scheme(trimmed, "mailto:") {
-        // What follows the `?` may name more recipients.
+        // The part after the `?` may name more recipients.
         return if rest.contains(['?', '%']) {
             Destination::Unclear
         } else {
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Destination {
     }
 }
 
-/// A text that is a web address and was meant as one: for what a script or a result names.
+/// Returns the web address if the text is one. Used for names in scripts and results.
 pub(super) fn web_url(text: &str) -> Option<Web> {
     let is_web = text.starts_with("https://") || text.starts_with("http://");
     match is_web.then(|| web(text))? {
@@ -78,7 +78,7 @@ fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
         .then(|| text.get(scheme.len()..))?
 }
 
-/// `name:` as the parser would take it for one; `host:80` is none.
+/// Whether the text starts with a scheme as the URL parser reads it; `host:80` has no scheme.
 fn has_scheme(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -99,7 +99,7 @@ fn web(text: &str) -> Destination {
         return Destination::Unclear;
     };
     let is_web = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp");
-    // Servers disagree about what stands before an `@`.
+    // Servers interpret the part before an `@` in different ways.
     if !is_web || !url.username().is_empty() || url.password().is_some() {
         return Destination::Unclear;
     }
@@ -124,7 +124,7 @@ fn host_of(url: &Url) -> Option<String> {
     })
 }
 
-/// `docs.rs`, `docs.rs:8080/x`, `[::1]`, `127.0.0.1`: hosts without a scheme.
+/// Parses hosts without a scheme: `docs.rs`, `docs.rs:8080/x`, `[::1]`, `127.0.0.1`.
 fn bare_host(text: &str) -> Option<Web> {
     let authority = text.split(['/', '?', '#', '\\']).next()?;
     let host = authority.split(':').next()?;
@@ -142,7 +142,8 @@ fn bare_host(text: &str) -> Option<Web> {
     }
 }
 
-/// `a@x`, `Ann <a@x>`, and lists of them. One that cannot be read spoils all.
+/// Parses `a@x`, `Ann <a@x>`, and lists of these. One unreadable address makes the whole text
+/// unclear.
 fn mail(text: &str) -> Destination {
     let parsed: Option<Vec<_>> = text
         .split([',', ';'])
@@ -157,7 +158,7 @@ fn mail(text: &str) -> Destination {
 
 fn address(text: &str) -> Option<Address> {
     let bare = match text.split_once('<') {
-        // A name that holds an address itself is a trick.
+        // A display name that contains an address may be a trick, so it is refused.
         Some((name, rest)) if !name.contains(['@', '<', '>']) => rest.strip_suffix('>')?,
         Some(_) => return None,
         None => text,
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_on_the_web_is_what_the_one_parser_reads() {
+    fn web_destination_is_parsed_by_whatwg_rules() {
         check("https://docs.rs/serde", "web docs.rs");
         check("HTTPS://DOCS.RS:443/", "web docs.rs");
         check("https://docs.rs:8443/", "web docs.rs:8443");
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_means_nothing() {
+    fn ambiguous_destination_is_unclear() {
         for text in [
             "https://docs.rs@evil.example/",
             "https://user:pw@docs.rs/",
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_addresses_are_read_one_by_one() {
+    fn mail_addresses_are_parsed_individually() {
         check("a@Corp.Example", "mail a@corp.example");
         check(
             "Ann B. <a@corp.example>; b@x.example",
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_a_name() {
+    fn other_text_is_a_name() {
         check("#general", "name #general");
         check("@ann", "name @ann");
         check("13", "name 13");

@@ -1,13 +1,12 @@
-//! The texts and numbers that stand in a script, found by a scanner that knows
-//! quotes, templates and comments and nothing else. Whatever it mistakes is
-//! still the script's own text: a mistake costs a question, never trust in
-//! something that the script's author did not write.
+//! Finds the texts and numbers in a script with a scanner that only knows quotes, templates and
+//! comments. A wrong literal is still part of the script's own text. So a mistake of the scanner
+//! can cause a needless question, but it never makes other text trusted.
 
-/// A script names fewer things than this; what comes after is not known.
+/// Maximum number of literals; literals after it are ignored.
 const LITERALS_MAX: usize = 20_000;
 
-/// Every string, every piece of a template between its `${}`, and every number of three
-/// digits or more: shorter ones stand everywhere.
+/// Returns every string, every piece of a template between its `${}`, and every number of three
+/// digits or more. Shorter numbers occur too often to be useful.
 pub(super) fn of_script(script: &str) -> Vec<String> {
     let mut scanner = Scanner {
         rest: script.chars().peekable(),
@@ -21,7 +20,7 @@ pub(super) fn of_script(script: &str) -> Vec<String> {
 struct Scanner<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     found: Vec<String>,
-    /// For each open `${`, how many braces are open in it.
+    /// The number of open braces within each open `${`.
     templates: Vec<u32>,
 }
 
@@ -60,7 +59,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Up to the closing quote, or to the `${` of a template.
+    /// Reads up to the closing quote, or to the `${` of a template.
     fn text(&mut self, quote: char) {
         let mut text = String::new();
         while let Some(c) = self.rest.next() {
@@ -76,7 +75,8 @@ impl Scanner<'_> {
                     Some('n') => text.push('\n'),
                     Some('t') => text.push('\t'),
                     Some('\n') | None => {}
-                    // A character spelt by its number makes no name that a reader sees.
+                    // Replace an escape code: the reader of the script does not see the name that
+                    // it spells.
                     Some('u' | 'x') => text.push('\u{fffd}'),
                     Some(c) => text.push(c),
                 },
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scripts_texts_are_found_whatever_their_quotes() {
+    fn literals_are_found_in_any_quotes() {
         check(r#"f("a b", 'c\'d', `e`)"#, &["a b", "c'd", "e"]);
         check("`https://x.example/${id}/y`", &["https://x.example/", "/y"]);
         check("`a${ f({b: \"c\"}) }d`", &["a", "c", "d"]);
@@ -140,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn comments_name_nothing() {
+    fn comments_contain_no_literals() {
         check("// \"a\"\n/* 'b' */ 'c'", &["c"]);
         check("/* open 'a'", &[]);
     }
 
     #[test]
-    fn a_text_that_is_never_closed_ends_with_its_line() {
+    fn unterminated_literal_ends_at_line_end() {
         check("'a\n'b'", &["a", "b"]);
         check("`a${", &["a"]);
     }

@@ -1,5 +1,5 @@
-//! Paths that calls name. Where a path leads only the file system knows, so
-//! the shell looks before the calls are decided, and the core is told.
+//! The paths that calls name. Only the file system knows where a path leads. So the shell resolves
+//! the paths and passes the result to the core before the calls are decided.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::catalog::Catalog;
 use crate::id::ServerName;
 use crate::limits::Limits;
 
-/// A path as a call names it, on the machine of this server.
+/// A path in the arguments of a call, on the machine of the given server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamedPath {
     pub server: ServerName,
     pub text: String,
 }
 
-/// The names of the configured roots under which a path leads, in every way it may be read.
+/// The names of the configured roots that a path leads to, under every interpretation of the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots(pub BTreeSet<String>);
 
@@ -27,13 +27,13 @@ pub struct ResolvedPath {
     pub roots: Roots,
 }
 
-/// The paths that the guest's open calls name, as the labelling of their tools has it. `catalog`
-/// is the one that the guest was started with.
+/// Returns the paths that the guest's open calls name, according to the labelling of their tools.
+/// `catalog` is the one that the guest was started with.
 #[must_use]
 pub(crate) fn named(catalog: &Catalog, calls: &[OpenCall], limits: &Limits) -> BTreeSet<NamedPath> {
     let mut found = BTreeSet::new();
     for call in calls {
-        let Some(tool) = catalog.meant(call) else {
+        let Some(tool) = catalog.tool_of_call(call) else {
             continue;
         };
         if tool.labelling.paths.is_empty() {

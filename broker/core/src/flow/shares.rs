@@ -1,21 +1,21 @@
-//! Which earlier results a field repeats, plainly or in a simple disguise.
-//! Evidence for whoever is asked: finding nothing never means that nothing is
-//! there, so no rule may take it for trust.
+//! Finds the earlier results that an argument field repeats, as plain text or in a simple encoding.
+//! The approver sees them as evidence. If none are found, the field may still repeat a result, so
+//! no rule may trust the field for this reason.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::id::CallId;
 
-/// Letters and digits in a piece that counts as repeated.
+/// Length of the compared pieces, in letters and digits.
 const PIECE: usize = 12;
-/// A whole text at least this long counts too, such as a code of six digits.
+/// Minimum length of a whole text that is compared, such as a code of six digits.
 const WHOLE_MIN: usize = 6;
-/// Of a run; what comes later is not compared.
+/// Maximum number of pieces kept per run; later pieces are not compared.
 const PIECES_MAX: usize = 64 * 1024;
-/// Of one field that is looked at.
+/// Maximum number of bytes of one field that are compared.
 const FIELD_BYTES_MAX: usize = 64 * 1024;
 
-/// The pieces of all results that a run has heard.
+/// The pieces of all results that a run has received.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(HashMap<u64, CallId>);
 
@@ -33,14 +33,15 @@ impl Pieces {
         }
     }
 
-    /// The first result that had a piece keeps it.
+    /// Stores a piece. A piece that occurs in several results belongs to the first of them.
     fn put(&mut self, piece: u64, call: CallId) {
         if self.0.len() < PIECES_MAX {
             self.0.entry(piece).or_insert(call);
         }
     }
 
-    /// How many pieces of each earlier result stand in a text, in whichever disguise has most.
+    /// Returns how many pieces of each earlier result a text contains, in the encoding with the
+    /// most matches.
     pub(super) fn found_in(&self, text: &str) -> BTreeMap<CallId, u32> {
         let mut best = BTreeMap::new();
         if self.0.is_empty() {
@@ -79,7 +80,8 @@ fn cut(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Letters and digits in lower case: spaces, line ends and punctuation hide nothing.
+/// Returns letters and digits in lower case, so that spaces, line ends and punctuation cannot hide
+/// a repetition.
 fn plain(text: &str) -> Vec<char> {
     text.chars()
         .filter(|c| c.is_alphanumeric())
@@ -97,14 +99,14 @@ fn windows(plain: &[char]) -> impl Iterator<Item = u64> + '_ {
     plain.windows(PIECE).map(hash)
 }
 
-/// FNV-1a. Two texts that fall together make a wrong hint to a person, and nothing else.
+/// FNV-1a. A collision only causes a wrong hint to a person.
 fn hash(piece: &[char]) -> u64 {
     piece.iter().fold(0xcbf2_9ce4_8422_2325, |hash, c| {
         (hash ^ u64::from(u32::from(*c))).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// The text itself, backwards, and what it says percent-, base64- or hex-encoded.
+/// Returns the text itself, the text backwards, and its percent-, base64- and hex-decoded forms.
 fn readings(text: &str) -> Vec<String> {
     let mut readings = vec![text.to_owned(), text.chars().rev().collect()];
     if text.contains('%') {
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_text_is_found_in_simple_disguises() {
+    fn repeated_text_is_found_through_simple_encodings() {
         check(SECRET, true);
         check("fyi: THE MERGER, WITH INITECH", true);
         check("t h e m e r g e r w i t h i n i t e c h", true);
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_code_is_found_as_a_whole() {
+    fn short_code_is_found_as_whole_word() {
         let mut pieces = Pieces::default();
         pieces.add(CallId(3), "834512");
         assert_eq!(pieces.found_in("your code is 834512.").len(), 1);

@@ -1,12 +1,12 @@
-//! The texts of a JSON text, one after the other, without building a value
-//! from it: results may be large, and only so much of one is looked at.
+//! Visits the strings, keys and numbers of a JSON text without parsing it into a value. Results may
+//! be large, so only their beginning is read.
 
 use crate::json;
 
-/// Of one result, how much is read.
+/// Maximum number of bytes read from one result.
 pub(super) const BYTES_MAX: usize = 256 * 1024;
 
-/// Every string, key and number, up to [`BYTES_MAX`]. A text that is no JSON is one string.
+/// Visits every string, key and number within the first [`BYTES_MAX`] bytes.
 pub(super) fn each(text: &[u8], mut heard: impl FnMut(&str)) {
     let text = text.get(..BYTES_MAX).unwrap_or(text);
     let mut rest = text;
@@ -34,7 +34,7 @@ pub(super) fn each(text: &[u8], mut heard: impl FnMut(&str)) {
     }
 }
 
-/// Up to the closing quote.
+/// Returns the number of bytes up to the closing quote.
 fn string_long(text: &[u8]) -> usize {
     let mut escaped = false;
     for (at, byte) in text.iter().enumerate() {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_a_result_are_found_unescaped() {
+    fn texts_of_result_are_unescaped() {
         check(
             r#"{"a":["b\n\"c\"",-12.5],"d":null}"#,
             &["a", "b\n\"c\"", "12", "5", "d"],

@@ -1,6 +1,6 @@
-//! Which arguments a grant covers: some stay equal, some may be anything, and
-//! what is named by neither may not be given at all. Fields are JSON pointers
-//! into the arguments; objects are taken apart, lists are compared whole.
+//! The arguments that a grant covers. Some fields must stay equal and some may be anything; a field
+//! in neither list must not be present. Fields are JSON pointers into the arguments. Objects are
+//! compared member by member, lists as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,54 +11,54 @@ use serde_json::Value;
 
 use crate::id::Digest;
 
-/// Arguments in more pieces than these are not compared piece by piece.
+/// Maximum number of fields that are compared one by one.
 pub const FIELDS_MAX: usize = 64;
-/// A longer value is held by its digest.
+/// Maximum size of a value that is stored as text. A longer value is stored as its digest.
 const TEXT_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "ConditionFile", into = "ConditionFile")]
 pub struct Condition {
-    same: BTreeMap<String, Same>,
+    same: BTreeMap<String, FieldValue>,
     free: BTreeSet<String>,
 }
 
-/// What a field has to be.
+/// The value that a field must have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Same {
-    /// Canonical JSON text.
+pub enum FieldValue {
+    /// The canonical JSON text of the value.
     Is(String),
-    /// Of its canonical JSON text.
+    /// The digest of the value's canonical JSON text.
     Digest(Digest),
 }
 
-/// As it stands in files.
+/// The form in which files contain a condition.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
-    same: BTreeMap<String, Same>,
+struct ConditionFile {
+    same: BTreeMap<String, FieldValue>,
     free: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCondition {
-    #[error("`{0}` is not a field: write /name, or /name/inner")]
+    #[error("invalid field `{0}`; expected /name or /name/inner")]
     Pointer(String),
-    #[error("`{inner}` lies within `{outer}`, which is named too")]
+    #[error("the condition contains the field `{inner}` and also `{outer}`, which encloses it")]
     Within { inner: String, outer: String },
-    #[error("it names more than {FIELDS_MAX} fields")]
+    #[error("the condition has more than {FIELDS_MAX} fields")]
     TooMany,
 }
 
-impl Same {
+impl FieldValue {
     #[must_use]
-    pub fn of(value: &Value) -> Self {
+    pub fn from_value(value: &Value) -> Self {
         let text = canonical::canonical(value);
         match String::from_utf8(text) {
             Ok(text) if text.len() <= TEXT_BYTES_MAX => Self::Is(text),
-            Ok(text) => Self::Digest(Digest::of(text.as_bytes())),
-            Err(bad) => Self::Digest(Digest::of(bad.as_bytes())),
+            Ok(text) => Self::Digest(Digest::sha256(text.as_bytes())),
+            Err(bad) => Self::Digest(Digest::sha256(bad.as_bytes())),
         }
     }
 
@@ -70,8 +70,8 @@ impl Same {
     }
 }
 
-/// The value's JSON text, or its digest.
-impl fmt::Display for Same {
+/// Writes the value's JSON text or its digest.
+impl fmt::Display for FieldValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Is(text) => f.write_str(text),
@@ -81,7 +81,7 @@ impl fmt::Display for Same {
 }
 
 impl Condition {
-    /// Whatever the arguments are.
+    /// Returns a condition that covers any arguments.
     #[must_use]
     pub fn anything() -> Self {
         Self {
@@ -90,24 +90,28 @@ impl Condition {
         }
     }
 
-    /// Exactly these arguments; none when they have too many fields to be compared.
+    /// Returns a condition that covers exactly these arguments, or `None` if they have too many
+    /// fields.
     #[must_use]
     pub fn exactly(args: &Value) -> Option<Self> {
         let mut same = BTreeMap::new();
         for (field, value) in leaves(args)? {
-            same.insert(field, Same::of(value));
+            same.insert(field, FieldValue::from_value(value));
         }
         let free = BTreeSet::new();
         Some(Self { same, free })
     }
 
-    pub fn new(same: BTreeMap<String, Same>, free: BTreeSet<String>) -> Result<Self, BadCondition> {
+    pub fn new(
+        same: BTreeMap<String, FieldValue>,
+        free: BTreeSet<String>,
+    ) -> Result<Self, BadCondition> {
         let condition = Self { same, free };
         condition.validate().map(|()| condition)
     }
 
     #[must_use]
-    pub fn same(&self) -> &BTreeMap<String, Same> {
+    pub fn same(&self) -> &BTreeMap<String, FieldValue> {
         &self.same
     }
 
@@ -122,7 +126,8 @@ impl Condition {
         self.walk(&mut String::new(), args, &mut fitting) && fitting == self.same.len()
     }
 
-    /// What these arguments have differently, or beside what was there, is free from now on.
+    /// Frees each field that differs in these arguments, or was added or removed: it may then have
+    /// any value.
     pub fn widen(&mut self, args: &Value) {
         let Some(leaves) = leaves(args) else {
             *self = Self::anything();
@@ -132,7 +137,7 @@ impl Condition {
         for (field, value) in leaves {
             gone.remove(&field);
             if self.fields().any(|other| lies_within(&field, other)) {
-                // Something that encloses it had another shape before.
+                // An enclosing field had another shape before.
                 let outer = self.fields().find(|other| lies_within(&field, other));
                 if let Some(outer) = outer.map(str::to_owned) {
                     gone.remove(&outer);
@@ -152,8 +157,8 @@ impl Condition {
         }
     }
 
-    /// Frees what `keep` does not want to stay equal.
-    pub fn keep(&mut self, keep: impl Fn(&str, &Same) -> bool) {
+    /// Frees each field for which `keep` returns false: it may then have any value.
+    pub fn keep(&mut self, keep: impl Fn(&str, &FieldValue) -> bool) {
         let (same, freed) = std::mem::take(&mut self.same)
             .into_iter()
             .partition(|(field, same)| keep(field, same));
@@ -165,7 +170,7 @@ impl Condition {
         self.same.keys().chain(&self.free).map(String::as_str)
     }
 
-    /// The field, and with it all that lies within it, may be anything.
+    /// Frees a field and everything within it: it may then have any value.
     fn release(&mut self, field: String) {
         self.same
             .retain(|other, _| *other != field && !lies_within(other, &field));
@@ -215,7 +220,7 @@ impl Condition {
     }
 }
 
-/// `/project = "OPS"; /title, /body may be anything`
+/// Writes a condition such as `/project = "OPS"; /title, /body may be anything`.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let same: Vec<_> = self
@@ -237,22 +242,22 @@ impl fmt::Display for Condition {
     }
 }
 
-impl TryFrom<Written> for Condition {
+impl TryFrom<ConditionFile> for Condition {
     type Error = BadCondition;
 
-    fn try_from(written: Written) -> Result<Self, BadCondition> {
+    fn try_from(written: ConditionFile) -> Result<Self, BadCondition> {
         Self::new(written.same, written.free)
     }
 }
 
-impl From<Condition> for Written {
+impl From<Condition> for ConditionFile {
     fn from(condition: Condition) -> Self {
         let Condition { same, free } = condition;
         Self { same, free }
     }
 }
 
-/// The fields of arguments that are not taken apart further; none when they are too many.
+/// Returns the fields that are not divided further, or `None` if there are too many.
 fn leaves(args: &Value) -> Option<Vec<(String, &Value)>> {
     let mut found = Vec::new();
     let mut open = vec![(String::new(), args)];
@@ -274,7 +279,7 @@ fn leaves(args: &Value) -> Option<Vec<(String, &Value)>> {
     Some(found)
 }
 
-/// One step down, as RFC 6901 spells it.
+/// Appends one step to a JSON pointer, escaped as in RFC 6901.
 fn push(field: &mut String, name: &str) {
     field.push('/');
     for c in name.chars() {
@@ -319,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_equal_is_fixed_and_what_differs_is_free() {
+    fn equal_fields_are_fixed_and_differing_ones_free() {
         check(
             &[
                 json!({"project": "OPS", "title": "a"}),
@@ -337,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_number_is_the_same_however_it_is_written() {
+    fn numbers_compare_by_value() {
         check(
             &[json!({"n": 1})],
             "/n = 1",
@@ -352,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_taken_apart_and_a_changed_shape_frees_the_whole() {
+    fn nested_objects_are_compared_and_changed_shape_is_free() {
         check(
             &[
                 json!({"at": {"x": 1, "y": 2}, "a/b~": 1}),
@@ -386,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn no_arguments_cover_no_arguments() {
+    fn empty_arguments_cover_empty_arguments() {
         check(
             &[json!({})],
             "there are no arguments",
@@ -396,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_held_by_its_digest() {
+    fn long_value_is_compared_by_digest() {
         let long = "x".repeat(5_000);
         let condition = widened(&[json!({"body": long})]);
         assert!(condition.to_string().starts_with("/body = sha256:"));
@@ -405,9 +410,9 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_contradicts_itself_is_refused() {
-        let same = |fields: &[&str]| -> BTreeMap<String, Same> {
-            let one = |field: &&str| ((*field).to_owned(), Same::Is("1".into()));
+    fn contradictory_condition_is_refused() {
+        let same = |fields: &[&str]| -> BTreeMap<String, FieldValue> {
+            let one = |field: &&str| ((*field).to_owned(), FieldValue::Is("1".into()));
             fields.iter().map(one).collect()
         };
         let free = |fields: &[&str]| fields.iter().map(|it| (*it).to_owned()).collect();
@@ -434,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_with_a_great_many_fields_are_not_compared() {
+    fn arguments_with_too_many_fields_are_not_compared() {
         let many: Value = (0..1_000)
             .map(|n| (n.to_string(), Value::from(n)))
             .collect();

@@ -1,41 +1,41 @@
-//! What a human may say yes to beside one call: up to so many calls of this
-//! tool, where the arguments that have stayed equal so far stay equal.
+//! The grant that is proposed to the approver: a number of calls of the same tool, in which the
+//! arguments that were equal so far stay equal.
 
 use std::num::NonZeroU32;
 
 use serde_json::Value;
 
-use super::condition::{Condition, Same};
+use super::condition::{Condition, FieldValue};
 use crate::call::Args;
-use crate::flow::Labels;
+use crate::labels::Labels;
 
-/// How many are shown of the calls that a proposal was made from.
+/// Maximum number of calls shown as examples of a proposal.
 const EXAMPLES_MAX: usize = 3;
-/// Proposed where nothing says how long a loop is.
+/// Number of uses proposed if only one call waits, so that the number of calls is unknown.
 const USES_UNKNOWN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub condition: Condition,
-    /// As many as wait for an answer; a round number when it is one.
+    /// The number of calls that wait for an answer, or 20 if only one waits.
     pub uses_max: NonZeroU32,
-    /// Of the calls that were asked about so far, the first three.
+    /// The first three of the calls that were asked about so far.
     pub examples: Vec<Args>,
     pub calls: u32,
 }
 
 /// The calls of one tool that were asked about in this run.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    /// None when they have too many fields to be compared.
+pub(super) struct AskedCalls {
+    /// The condition that all calls meet; `None` if they have too many fields to be compared.
     common: Option<Condition>,
     examples: Vec<Args>,
     calls: u32,
-    /// Of the runs at the time, together.
+    /// Union of the labels at the time of each call.
     labels: Labels,
 }
 
-impl Seen {
+impl AskedCalls {
     pub(super) fn first(args: &Args, labels: Labels) -> Self {
         Self {
             common: Condition::exactly(args.value()),
@@ -60,8 +60,9 @@ impl Seen {
         self.calls = self.calls.saturating_add(1);
     }
 
-    /// `waiting`: how many calls of the tool wait for an answer, this one included. Of a
-    /// single call it is the script that tells what a loop would leave as it is.
+    /// Returns the grant to propose. `waiting` is the number of calls of the tool that wait for an
+    /// answer, including this one. For a single call, only the fields whose values the script
+    /// contains as literals stay fixed: a loop would probably not change them.
     pub(super) fn proposal(&self, waiting: u32, script: &str) -> Option<Proposal> {
         let mut condition = self.common.clone()?;
         if self.calls == 1 {
@@ -78,9 +79,9 @@ impl Seen {
     }
 }
 
-/// Whether a value stands in a script as a literal.
-fn is_spelt_out(same: &Same, script: &str) -> bool {
-    let Same::Is(text) = same else {
+/// Whether the script contains the value as a literal.
+fn is_spelt_out(same: &FieldValue, script: &str) -> bool {
+    let FieldValue::Is(text) = same else {
         return false;
     };
     match crate::json::parse(text.as_bytes()) {
@@ -110,7 +111,7 @@ mod tests {
 
     fn check(calls: &[&str], script: &str, expected: &str) {
         let (first, rest) = calls.split_first().unwrap();
-        let mut seen = Seen::first(&args(first), Labels::default());
+        let mut seen = AskedCalls::first(&args(first), Labels::default());
         rest.iter()
             .for_each(|call| seen.add(&args(call), &Labels::default()));
         let proposal = seen.proposal(1, script).unwrap();
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_call_the_script_tells_what_stays_equal() {
+    fn single_call_proposal_fixes_fields_named_by_script() {
         check(
             &[r#"{"project":"OPS","urgent":true,"n":5,"title":"disk full"}"#],
             r#"for (const t of input) await tickets.create({project: 'OPS', urgent: true, n: 15, title: t})"#,
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_calls_it_is_what_they_share() {
+    fn proposal_for_several_calls_fixes_shared_fields() {
         let call = |n: u32| format!(r#"{{"project":"OPS","title":"{n}"}}"#);
         let calls: Vec<_> = (0..5).map(call).collect();
         let calls: Vec<_> = calls.iter().map(String::as_str).collect();
@@ -136,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_proposed_as_wait() {
-        let seen = Seen::first(&args("{}"), Labels::default());
+    fn proposal_counts_waiting_calls() {
+        let seen = AskedCalls::first(&args("{}"), Labels::default());
         assert_eq!(seen.proposal(7, "").unwrap().uses_max.get(), 7);
         assert_eq!(seen.proposal(1, "").unwrap().uses_max.get(), 20);
     }

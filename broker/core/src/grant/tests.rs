@@ -1,10 +1,10 @@
-//! What a grant covers, and what makes it cover nothing.
+//! Tests which calls a grant covers, and when a grant does not apply.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::facts::Facts;
-use crate::flow::Label;
+use crate::labels::Label;
 use crate::testing::{call, grants, tool};
 
 fn given(uses_max: u32) -> Grant {
@@ -13,15 +13,15 @@ fn given(uses_max: u32) -> Grant {
         scope: Scope::Run,
         tool: ToolId::parse("fs.write").unwrap(),
         description: tool("fs.write").description_digest,
-        script: Some(Digest::of(b"s")),
-        policy: Digest::of(b"p"),
+        script: Some(Digest::sha256(b"s")),
+        policy: Digest::sha256(b"p"),
         condition: Condition::exactly(call(1, "fs.write", r#"{"a":1}"#).args.value()).unwrap(),
         uses_max: NonZeroU32::new(uses_max).unwrap(),
         uses: 0,
         given_at_ms: 0,
         expires_at_ms: 100,
         labels: Labels::worst(),
-        shown: Digest::of(b"shown"),
+        shown: Digest::sha256(b"shown"),
         by: "test".into(),
     }
 }
@@ -36,7 +36,7 @@ fn check(grant: Grant, asked: &[(&str, &str)], expected: &[bool]) {
 }
 
 #[test]
-fn a_used_grant_does_not_allow_one_more_call() {
+fn used_up_grant_allows_nothing() {
     check(
         given(2),
         &[("fs.write", r#"{"a":1}"#); 3],
@@ -45,7 +45,7 @@ fn a_used_grant_does_not_allow_one_more_call() {
 }
 
 #[test]
-fn a_grant_covers_only_its_tool_and_its_arguments() {
+fn grant_covers_only_its_tool_and_arguments() {
     let others = [
         ("fs.delete", r#"{"a":1}"#),
         ("git.write", r#"{"a":1}"#),
@@ -56,18 +56,18 @@ fn a_grant_covers_only_its_tool_and_its_arguments() {
 }
 
 #[test]
-fn a_changed_script_description_or_policy_and_an_absent_tool_void_it() {
+fn changed_script_description_policy_or_tool_voids_grant() {
     let mut changed = tool("fs.write");
-    changed.description_digest = Digest::of(b"another");
+    changed.description_digest = Digest::sha256(b"another");
     let why = |grant: Grant, tool: Option<&Tool>| grants().admit(grant, tool).err();
     let same = tool("fs.write");
     assert_eq!(why(given(1), Some(&same)), None);
     let script = Grant {
-        script: Some(Digest::of(b"other")),
+        script: Some(Digest::sha256(b"other")),
         ..given(1)
     };
     let policy = Grant {
-        policy: Digest::of(b"other"),
+        policy: Digest::sha256(b"other"),
         ..given(1)
     };
     for (grant, tool, word) in [
@@ -87,7 +87,7 @@ fn a_changed_script_description_or_policy_and_an_absent_tool_void_it() {
 }
 
 #[test]
-fn an_expired_grant_covers_nothing_at_the_very_moment() {
+fn grant_expires_at_its_exact_time() {
     let mut grants = grants();
     grants.admit(given(9), Some(&tool("fs.write"))).unwrap();
     let asked = call(1, "fs.write", r#"{"a":1}"#);
@@ -98,7 +98,7 @@ fn an_expired_grant_covers_nothing_at_the_very_moment() {
 }
 
 #[test]
-fn a_run_with_more_labels_than_the_ceiling_is_not_covered() {
+fn labels_above_ceiling_are_not_covered() {
     let mail: Labels = [Label::parse("private:mail").unwrap()]
         .into_iter()
         .collect();
@@ -119,12 +119,12 @@ fn a_run_with_more_labels_than_the_ceiling_is_not_covered() {
     grants.admit(grant, Some(&tool("fs.write"))).unwrap();
     assert!(grants.covers(&with(&mail)) && grants.covers(&with(&Labels::default())));
     assert!(!grants.covers(&with(&mail.joined(&Labels::worst()))));
-    // Where nothing computes facts, the worst is assumed.
+    // Without computed facts, the worst is assumed.
     assert!(!grants.covers(&call(1, "fs.write", r#"{"a":1}"#)));
 }
 
 #[test]
-fn what_is_shared_is_claimed_elsewhere_and_not_counted_here() {
+fn shared_grant_is_claimed_and_not_counted_locally() {
     let mut grants = grants();
     let shared = Grant {
         scope: Scope::Session,
@@ -132,7 +132,7 @@ fn what_is_shared_is_claimed_elsewhere_and_not_counted_here() {
     };
     grants.admit(shared, Some(&tool("fs.write"))).unwrap();
     let asked = call(1, "fs.write", r#"{"a":1}"#);
-    let found = Some(Found::Shared(GrantId("g".into())));
+    let found = Some(GrantMatch::Shared(GrantId("g".into())));
     assert_eq!(grants.consume(&asked), found);
     assert_eq!(grants.consume(&asked), found);
     grants.close(&asked.tool, &GrantId("g".into()));
@@ -140,10 +140,10 @@ fn what_is_shared_is_claimed_elsewhere_and_not_counted_here() {
 }
 
 proptest! {
-    /// Whatever order grants and calls come in: none is used beyond its number, and none
-    /// covers what its condition does not.
+    /// For any order of grants and calls: a grant is used at most `uses_max` times, and every use
+    /// fits the grant's condition.
     #[test]
-    fn no_grant_is_used_more_often_than_it_says(
+    fn no_grant_exceeds_its_uses(
         uses in prop::collection::vec((1_u32..5, 0_u8..3), 1..6),
         asked in prop::collection::vec(0_u8..3, 0..60),
     ) {
@@ -159,7 +159,7 @@ proptest! {
         }
         let mut counted: HashMap<GrantId, u32> = HashMap::new();
         for n in &asked {
-            if let Some(Found::Used(used)) = grants.consume(&call(1, "fs.write", &args(*n))) {
+            if let Some(GrantMatch::Used(used)) = grants.consume(&call(1, "fs.write", &args(*n))) {
                 let at: usize = used.grant.0.parse().unwrap();
                 prop_assert_eq!(uses[at].1, *n);
                 let count = counted.entry(used.grant).or_default();

@@ -1,5 +1,5 @@
-//! Entries into lines: each line carries its number and the digest of the line
-//! before it, so none can be changed, dropped or swapped without a trace.
+//! Turns entries into lines. Each line contains its number and the digest of the previous line, so
+//! a changed, dropped or swapped line is detected.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use super::{Entry, VERSION};
 use crate::id::Digest;
 
-/// The members of an entry that are written as they are: our own words, names and
-/// digests, without which a journal could not be read. All others are somebody else's
-/// texts, and so is every member that is added one day and not named here.
+/// The members of an entry that are written unredacted: airlock's own words, names and digests,
+/// without which a journal could not be read. All other members are redacted, because they may
+/// contain text from outside. That includes every new member that is not listed here.
 const KEPT: [&str; 29] = [
     "answer",
     "args_digest",
@@ -45,8 +45,8 @@ const KEPT: [&str; 29] = [
     "wants",
 ];
 
-/// Replaces known secrets in one text; none when there is nothing to replace.
-/// Digests in the entries stay those of the true bytes.
+/// Replaces known secrets in one text; returns `None` if the text contains none. Digests in the
+/// entries are still those of the original bytes.
 #[derive(Clone)]
 pub struct Redact(Arc<Replace>);
 
@@ -57,7 +57,7 @@ impl Redact {
         Self(Arc::new(redact))
     }
 
-    /// For a run that knows no secrets.
+    /// Returns a redaction for a run without secrets, which replaces nothing.
     #[must_use]
     pub fn nothing() -> Self {
         Self::new(|_| None)
@@ -81,7 +81,7 @@ impl Redact {
         if members.keys().any(|key| (self.0)(key).is_some()) {
             for (key, value) in std::mem::take(members) {
                 let mut key = (self.0)(&key).unwrap_or(key);
-                // Two keys can become one, and no member may be lost by that.
+                // Redaction can make two keys equal. Keep both members.
                 while members.contains_key(&key) {
                     key.push('\'');
                 }
@@ -90,8 +90,8 @@ impl Redact {
         }
     }
 
-    /// Labels are words of our configuration, and digests are read back as such; where a
-    /// call goes and which fields it has are somebody else's texts.
+    /// Redacts facts. Labels are words from the configuration, and digests are parsed again, so
+    /// both stay unredacted. Destinations and field names are text from outside.
     fn facts(&self, facts: &mut Map<String, Value>) {
         for (name, value) in facts {
             match value {
@@ -107,7 +107,8 @@ impl Redact {
         }
     }
 
-    /// How bad a finding is and its code are words of ours; what it says quotes the script.
+    /// Redacts findings. The severity and the code are airlock's own words; the rest quotes the
+    /// script.
     fn findings(&self, findings: &mut [Value]) {
         for finding in findings.iter_mut().filter_map(Value::as_object_mut) {
             let said = finding.iter_mut();
@@ -119,7 +120,7 @@ impl Redact {
     fn entry(&self, body: &mut Map<String, Value>) {
         for (name, value) in body {
             match value {
-                // The code of an error is a word of ours, and the rest of it is not.
+                // The code of an error is airlock's own word; the rest of the error is redacted.
                 Value::Object(error) if name == "error" => {
                     let others = error.iter_mut().filter(|(name, _)| *name != "code");
                     others.for_each(|(_, value)| self.value(value));
@@ -149,7 +150,7 @@ pub struct Chain {
 
 #[derive(Debug, thiserror::Error)]
 #[error("an entry cannot be written as JSON: {0}")]
-pub struct Unsealable(String);
+pub struct SealError(String);
 
 impl Chain {
     #[must_use]
@@ -161,13 +162,13 @@ impl Chain {
         }
     }
 
-    /// One line in canonical form, its newline included. The caller writes the
-    /// lines in this order or not at all.
-    pub fn seal(&mut self, entry: &Entry) -> Result<String, Unsealable> {
+    /// Returns one line in canonical form, including its newline. The caller must write the lines
+    /// in this order or not at all.
+    pub fn seal(&mut self, entry: &Entry) -> Result<String, SealError> {
         let mut body = match serde_json::to_value(&entry.body) {
             Ok(Value::Object(members)) => members,
-            Ok(_) => return Err(Unsealable("not an object".into())),
-            Err(error) => return Err(Unsealable(error.to_string())),
+            Ok(_) => return Err(SealError("not an object".into())),
+            Err(error) => return Err(SealError(error.to_string())),
         };
         self.redact.entry(&mut body);
         body.insert("v".into(), VERSION.into());
@@ -178,13 +179,14 @@ impl Chain {
             .map_or(Value::Null, |digest| digest.to_string().into());
         body.insert("prev".into(), prev);
         let mut line = canonical::canonical(&Value::Object(body));
-        self.prev = Some(Digest::of(&line));
+        self.prev = Some(Digest::sha256(&line));
         self.seq += 1;
         line.push(b'\n');
-        String::from_utf8(line).map_err(|error| Unsealable(error.to_string()))
+        String::from_utf8(line).map_err(|error| SealError(error.to_string()))
     }
 
-    /// The digest of the latest line: whoever keeps it can tell if the end was cut off.
+    /// Returns the digest of the latest line. With it a reader can detect that the end of the
+    /// journal was cut off.
     #[must_use]
     pub fn head(&self) -> Option<Digest> {
         self.prev

@@ -1,28 +1,28 @@
-//! What a journal says of grants: given, used, and void in this run.
+//! The journal entries about grants: given, claimed, used, and void in this run.
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::Labels;
 use crate::grant::{Condition, Scope};
 use crate::id::{CallId, Digest, GrantId, ToolId};
+use crate::labels::Labels;
 
-/// A human's yes to more than one call.
+/// A human allowed more than one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantGiven {
+pub struct GrantGivenEntry {
     /// The call that was asked about.
     pub call: CallId,
     pub tool: ToolId,
     pub grant: GrantHead,
-    /// Which arguments it covers.
+    /// The arguments that the grant covers.
     #[serde(rename = "where")]
     pub condition: Condition,
-    /// Digest of what was said yes to.
+    /// Digest of the question that the approver was shown.
     pub shown: Digest,
-    /// Who said yes.
+    /// The approver.
     pub by: String,
 }
 
-/// What a grant is bound to, in our own words and numbers.
+/// The terms of a grant. They are never redacted, because they contain no text from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantHead {
     pub id: GrantId,
@@ -35,19 +35,18 @@ pub struct GrantHead {
     pub labels: Labels,
 }
 
-/// A grant that the run started with, and cannot use.
+/// A grant that the run started with and cannot use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantVoided {
+pub struct GrantVoidedEntry {
     pub grant: GrantId,
     pub tool: ToolId,
     pub why: String,
 }
 
-/// A use of a grant that other runs share is about to be counted where they see it. What
-/// follows for the call says what came of it; where nothing does, the use may be spent and
-/// nothing left.
+/// A use of a shared grant is about to be counted. The next entry of the call shows whether the
+/// claim succeeded. If there is no such entry, the use may be spent although no call was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantClaimed {
+pub struct GrantClaimedEntry {
     pub call: CallId,
     pub tool: ToolId,
     pub grant: GrantId,
@@ -60,7 +59,7 @@ pub struct GrantUse {
     pub uses_max: u32,
 }
 
-/// For the tests of the whole journal.
+/// Entries for the tests of the whole journal.
 #[cfg(test)]
 pub(super) mod examples {
     use super::*;
@@ -68,8 +67,8 @@ pub(super) mod examples {
     use crate::testing::args;
 
     pub(in crate::journal) fn given() -> Body {
-        let digest = Digest::of(b"x");
-        Body::GrantGiven(Box::new(GrantGiven {
+        let digest = Digest::sha256(b"x");
+        Body::GrantGiven(Box::new(GrantGivenEntry {
             call: CallId(1),
             tool: ToolId::parse("fs.read").unwrap(),
             grant: GrantHead {
@@ -89,7 +88,7 @@ pub(super) mod examples {
     }
 
     pub(in crate::journal) fn claimed(call: u32) -> Body {
-        Body::GrantClaimed(Box::new(GrantClaimed {
+        Body::GrantClaimed(Box::new(GrantClaimedEntry {
             call: CallId(call),
             tool: ToolId::parse("fs.read").unwrap(),
             grant: GrantId("r1.1".into()),
@@ -97,10 +96,10 @@ pub(super) mod examples {
     }
 
     pub(in crate::journal) fn voided() -> Body {
-        Body::GrantVoided(Box::new(GrantVoided {
+        Body::GrantVoided(Box::new(GrantVoidedEntry {
             grant: GrantId("r0.1".into()),
             tool: ToolId::parse("fs.read").unwrap(),
-            why: "it has expired".into(),
+            why: "the grant has expired".into(),
         }))
     }
 }

@@ -1,6 +1,6 @@
-//! Lines back into entries, the chain checked link by link. What a crash leaves
-//! behind (a last line without its end) is a cut; anything else that does not
-//! fit is a broken link, and the first one is named.
+//! Reads lines back into entries and checks every link of the chain. A last line without a newline,
+//! as left by a crash, is reported as a cut. Every other mismatch is a broken link; the reader
+//! reports the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,21 @@ use codegen::canonical;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Body, Decided, Ended, Settled, VERSION, Verdict};
+use super::{Body, DecidedEntry, EndedEntry, SettledEntry, VERSION, Verdict};
 use crate::id::{CallId, Digest, GrantId};
 use crate::json::{self, Bounds};
 
-/// A line of our own: arguments within the deepest limit that can be set, and a few levels around.
+/// Bounds of one journal line: arguments up to the deepest possible limit, plus a few levels around
+/// them.
 const LINE: Bounds = Bounds {
     bytes_max: u32::MAX,
     depth_max: 600,
     nodes_max: u32::MAX,
 };
 
-/// One line as it was read.
+/// One parsed line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Line {
+pub struct JournalLine {
     pub v: u32,
     pub seq: u64,
     pub prev: Option<Digest>,
@@ -31,62 +32,62 @@ pub struct Line {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
-    pub lines: Vec<Line>,
-    /// The end is missing: the process or the machine died while it wrote.
-    pub cut: Option<Cut>,
-    /// Allowed to leave, and nobody recorded what became of them.
+pub struct VerifiedJournal {
+    pub lines: Vec<JournalLine>,
+    /// Where the journal is cut off, because the process or the machine died while writing.
+    pub cut: Option<CutPoint>,
+    /// Calls that were allowed to leave and have no recorded outcome.
     pub in_doubt: Vec<CallId>,
-    /// Uses of shared grants that were about to be counted, and nothing says whether they were.
+    /// Uses of shared grants that were about to be counted, without a record of the result.
     pub uses_in_doubt: Vec<(CallId, GrantId)>,
-    /// Digest of the last whole line.
+    /// Digest of the last complete line.
     pub head: Option<Digest>,
-    /// The lines about each call, by their index.
+    /// Indexes of the lines of each call.
     by_call: BTreeMap<CallId, Vec<usize>>,
 }
 
-/// Where the whole lines end.
+/// The place where the complete lines end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutPoint {
     pub after_line: usize,
     pub bytes: usize,
 }
 
-/// The first line, counted from 1, that does not belong where it stands.
+/// The first line that does not fit the lines before it, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
-pub struct Broken {
+pub struct BrokenLine {
     pub line: usize,
     pub why: String,
 }
 
-impl Verified {
-    /// What was decided of a call: its tool, its arguments, the reasons.
+impl VerifiedJournal {
+    /// Returns the decision on a call, with its tool, arguments and reasons.
     #[must_use]
-    pub fn decided(&self, call: CallId) -> Option<&Decided> {
+    pub fn decided(&self, call: CallId) -> Option<&DecidedEntry> {
         self.of_call(call).find_map(|body| match body {
             Body::Decided(decided) => Some(&**decided),
             _ => None,
         })
     }
 
-    /// What became of a call that left.
+    /// Returns the outcome of a call that left.
     #[must_use]
-    pub fn settled(&self, call: CallId) -> Option<&Settled> {
+    pub fn settled(&self, call: CallId) -> Option<&SettledEntry> {
         self.of_call(call).find_map(|body| match body {
             Body::Settled(settled) => Some(&**settled),
             _ => None,
         })
     }
 
-    /// Everything that the journal says of a call, in order.
+    /// Returns all entries of a call, in order.
     pub fn of_call(&self, call: CallId) -> impl Iterator<Item = &Body> {
         let places = self.by_call.get(&call).into_iter().flatten();
         places.filter_map(|at| Some(&self.lines.get(*at)?.body))
     }
 
     #[must_use]
-    pub fn ended(&self) -> Option<&Ended> {
+    pub fn ended(&self) -> Option<&EndedEntry> {
         match self.lines.last().map(|line| &line.body) {
             Some(Body::Ended(ended)) => Some(ended),
             _ => None,
@@ -95,25 +96,25 @@ impl Verified {
 }
 
 /// Reads and verifies a whole journal.
-pub fn read(bytes: &[u8]) -> Result<Verified, Broken> {
+pub fn read(bytes: &[u8]) -> Result<VerifiedJournal, BrokenLine> {
     let mut reader = Reader::default();
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|b| *b == b'\n') {
         let (line, after) = rest.split_at(end);
-        reader.take(line).map_err(|why| Broken {
+        reader.take(line).map_err(|why| BrokenLine {
             line: reader.lines.len() + 1,
             why,
         })?;
         rest = after.get(1..).unwrap_or_default();
     }
     let after_line = reader.lines.len();
-    let cut = (!rest.is_empty()).then_some(Cut {
+    let cut = (!rest.is_empty()).then_some(CutPoint {
         after_line,
         bytes: rest.len(),
     });
     let in_doubt = reader.open.into_iter().collect();
     let uses_in_doubt = reader.claimed.into_iter().collect();
-    Ok(Verified {
+    Ok(VerifiedJournal {
         lines: reader.lines,
         cut,
         in_doubt,
@@ -125,13 +126,13 @@ pub fn read(bytes: &[u8]) -> Result<Verified, Broken> {
 
 #[derive(Default)]
 struct Reader {
-    lines: Vec<Line>,
+    lines: Vec<JournalLine>,
     head: Option<Digest>,
     by_call: BTreeMap<CallId, Vec<usize>>,
     decided: BTreeSet<CallId>,
-    /// Allowed, not settled yet.
+    /// Calls that were allowed and are not settled yet.
     open: BTreeSet<CallId>,
-    /// Claimed a use, and nothing was heard of it.
+    /// Grants of which a use was claimed, without a later entry of the call.
     claimed: BTreeMap<CallId, GrantId>,
     ended: bool,
 }
@@ -145,22 +146,22 @@ impl Reader {
         }
         match value.get("v").and_then(Value::as_u64) {
             Some(v) if v == u64::from(VERSION) => {}
-            Some(v) => return Err(format!("version {v}; this reader knows {VERSION}")),
-            None => return Err("no version".into()),
+            Some(v) => return Err(format!("unsupported version {v}; expected {VERSION}")),
+            None => return Err("missing version".into()),
         }
-        let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let line: JournalLine = serde_json::from_value(value).map_err(|error| error.to_string())?;
         if line.seq != self.lines.len() as u64 {
             return Err(format!(
-                "number {} where {} belongs",
+                "line number {}; expected {}",
                 line.seq,
                 self.lines.len()
             ));
         }
         if line.prev != self.head {
-            return Err("the digest of the line before it does not fit".into());
+            return Err("the digest of the previous line does not match".into());
         }
         self.follow(&line.body)?;
-        self.head = Some(Digest::of(text));
+        self.head = Some(Digest::sha256(text));
         if let Some(call) = line.body.call() {
             self.by_call.entry(call).or_default().push(self.lines.len());
         }
@@ -168,14 +169,14 @@ impl Reader {
         Ok(())
     }
 
-    /// What may follow what.
+    /// Checks that the entry may follow the previous entries.
     fn follow(&mut self, body: &Body) -> Result<(), String> {
         let first = self.lines.is_empty();
         if first != matches!(body, Body::RunStarted(_)) {
-            return Err("a journal starts with one `run-started`".into());
+            return Err("`run-started` must be the first entry, and only the first".into());
         }
         if self.ended {
-            return Err("nothing follows `ended`".into());
+            return Err("`ended` must be the last entry".into());
         }
         if let Some(call) = body.call() {
             self.claimed.remove(&call);
@@ -183,13 +184,13 @@ impl Reader {
         match body {
             Body::GrantClaimed(claimed) => {
                 if self.decided.contains(&claimed.call) {
-                    return Err(format!("call {} was decided before", claimed.call.0));
+                    return Err(format!("call {} is already decided", claimed.call.0));
                 }
                 self.claimed.insert(claimed.call, claimed.grant.clone());
             }
             Body::Decided(decided) => {
                 if !self.decided.insert(decided.call) {
-                    return Err(format!("call {} was decided before", decided.call.0));
+                    return Err(format!("call {} is already decided", decided.call.0));
                 }
                 if decided.decision == Verdict::Allow {
                     self.open.insert(decided.call);
@@ -197,7 +198,7 @@ impl Reader {
             }
             Body::Settled(settled) if !self.open.remove(&settled.call) => {
                 return Err(format!(
-                    "call {} was not allowed, or settled before",
+                    "call {} was not allowed, or is already settled",
                     settled.call.0
                 ));
             }

@@ -1,4 +1,4 @@
-//! Entries in, lines out, and back; and what damage looks like to a reader.
+//! Tests of writing and reading journals, and of how a reader reports damage.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::report::ReportedSeverity;
 use crate::testing::args;
 
 fn started() -> Body {
-    Body::RunStarted(Box::new(RunStarted {
+    Body::RunStarted(Box::new(RunStartedEntry {
         run: RunId("r1".into()),
         script_name: "a.js".into(),
-        script_digest: Digest::of(b"return 1"),
+        script_digest: Digest::sha256(b"return 1"),
         script: "return 1".into(),
-        input_digest: Digest::of(b""),
+        input_digest: Digest::sha256(b""),
         input: Some(String::new()),
         seed: u64::MAX.to_string(),
         limits: Limits::default(),
@@ -32,10 +32,10 @@ fn started() -> Body {
             flat: String::new(),
             unwrap: false,
             read_only: Some(true),
-            description: Digest::of(b"d"),
+            description: Digest::sha256(b"d"),
         }],
         guest_name: "boa".into(),
-        guest_digest: Digest::of(b"g"),
+        guest_digest: Digest::sha256(b"g"),
         findings: vec![ReportedFinding {
             severity: ReportedSeverity::Warning,
             code: "not-awaited".into(),
@@ -49,10 +49,10 @@ fn started() -> Body {
 
 fn decided(call: u32, decision: Verdict) -> Body {
     let args = args(r#"{"path":"a","n":0.1}"#);
-    Body::Decided(Box::new(Decided {
+    Body::Decided(Box::new(DecidedEntry {
         call: CallId(call),
         tool: ToolId::parse("fs.read").unwrap(),
-        description: Some(Digest::of(b"d")),
+        description: Some(Digest::sha256(b"d")),
         args_digest: args.digest(),
         facts: None,
         args: Some(args),
@@ -71,12 +71,12 @@ fn decided(call: u32, decision: Verdict) -> Body {
 }
 
 fn settled(call: u32) -> Body {
-    Body::Settled(Box::new(Settled {
+    Body::Settled(Box::new(SettledEntry {
         call: CallId(call),
         outcome: ReportedOutcome::Returned,
         code: None,
         why: None,
-        payload_digest: Digest::of(b"[1234567890]"),
+        payload_digest: Digest::sha256(b"[1234567890]"),
         payload_bytes: 12,
         payload: Some("[1234567890]".into()),
         told: true,
@@ -85,7 +85,7 @@ fn settled(call: u32) -> Body {
 }
 
 fn ended() -> Body {
-    Body::Ended(Box::new(Ended {
+    Body::Ended(Box::new(EndedEntry {
         status: Status::Done,
         code: None,
         error: None,
@@ -96,11 +96,11 @@ fn ended() -> Body {
 
 fn asked() -> [Body; 2] {
     let args = args("{}");
-    let (call, shown) = (CallId(1), Digest::of(b"s"));
-    let asked = Asked {
+    let (call, shown) = (CallId(1), Digest::sha256(b"s"));
+    let asked = AskedEntry {
         call,
         tool: ToolId::parse("fs.read").unwrap(),
-        description: Digest::of(b"d"),
+        description: Digest::sha256(b"d"),
         args_digest: args.digest(),
         facts: None,
         args,
@@ -108,7 +108,7 @@ fn asked() -> [Body; 2] {
         reasons: Vec::new(),
         shown,
     };
-    let answered = Answered {
+    let answered = AnsweredEntry {
         call,
         answer: AnswerWord::AllowTool,
         uses_max: Some(3),
@@ -141,7 +141,7 @@ fn journal(bodies: &[Body]) -> Vec<u8> {
 }
 
 #[test]
-fn what_an_entry_says_of_its_length_is_about_the_length_of_its_line() {
+fn entry_size_estimate_matches_line_length() {
     let mut long = settled(1);
     if let Body::Settled(settled) = &mut long {
         settled.payload = Some("\"\n\u{1}é".repeat(10_000));
@@ -154,9 +154,9 @@ fn what_an_entry_says_of_its_length_is_about_the_length_of_its_line() {
 }
 
 #[test]
-fn every_kind_of_entry_reads_back_as_it_was_written() {
+fn every_entry_kind_round_trips() {
     let [asked, answered] = asked();
-    let resumed = Body::Resumed(Resumed {
+    let resumed = Body::Resumed(ResumedEntry {
         step: 1,
         now_ms: 5,
         calls: vec![CallId(1)],
@@ -185,7 +185,7 @@ fn every_kind_of_entry_reads_back_as_it_was_written() {
 }
 
 #[test]
-fn no_key_in_the_arguments_makes_a_journal_unreadable() {
+fn argument_keys_cannot_break_journal() {
     let hostile = [
         r#"{"$serde_json::private::RawValue":"1"}"#,
         r#"{"a":[{"$serde_json::private::RawValue":"{}"}]}"#,
@@ -207,14 +207,14 @@ fn no_key_in_the_arguments_makes_a_journal_unreadable() {
 }
 
 #[test]
-fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_before() {
+fn line_is_canonical_with_version_number_and_previous_digest() {
     let lines = String::from_utf8(journal(&[started(), settled_after_allow()])).unwrap();
     let (first, second) = lines.split_once('\n').unwrap();
     assert!(
         first.starts_with(r#"{"at_ms":1000,"#) && first.contains(r#""prev":null"#),
         "{first}"
     );
-    let prev = format!(r#""prev":"{}""#, Digest::of(first.as_bytes()));
+    let prev = format!(r#""prev":"{}""#, Digest::sha256(first.as_bytes()));
     assert!(
         second.contains(&prev) && second.contains(r#""seq":1"#),
         "{second}"
@@ -225,17 +225,17 @@ fn a_line_is_one_canonical_object_with_version_number_and_digest_of_the_line_bef
     );
 }
 
-/// Journals outlive the program that wrote them: a change here is a new version.
+/// Journals outlive the program that wrote them, so a change of this format needs a new version.
 #[test]
-fn version_one_of_the_format_stays_as_it_is() {
+fn format_version_1_is_stable() {
     let lines = String::from_utf8(journal(&[settled(1), ended()])).unwrap();
     let (first, second) = lines.split_once('\n').unwrap();
-    let digest = Digest::of(b"[1234567890]");
+    let digest = Digest::sha256(b"[1234567890]");
     let expected = format!(
         r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"told":true,"v":1,"why":null}}"#
     );
     assert_eq!(first, expected);
-    let prev = Digest::of(first.as_bytes());
+    let prev = Digest::sha256(first.as_bytes());
     let usage = r#"{"calls":0,"calls_not_recorded":0,"guest_ms":0,"memory_bytes_peak":0,"output_bytes":0,"wall_ms":0}"#;
     let expected = format!(
         r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":1,"value_digest":null}}"#
@@ -243,9 +243,10 @@ fn version_one_of_the_format_stays_as_it_is() {
     assert_eq!(second, format!("{expected}\n"));
 }
 
-/// What is left out when it is empty was not there before: a journal of that time reads as ever.
+/// Empty findings and warnings are omitted, so a journal from before these fields existed still
+/// verifies.
 #[test]
-fn a_journal_from_before_findings_were_kept_verifies() {
+fn journal_without_findings_still_verifies() {
     let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
     let mut of_that_time = bodies.clone();
     for body in &mut of_that_time {
@@ -275,7 +276,7 @@ fn settled_after_allow() -> Body {
 }
 
 #[test]
-fn a_use_that_was_claimed_is_in_doubt_until_something_is_said_of_its_call() {
+fn claimed_use_is_in_doubt_until_call_entry() {
     let verified = read(&journal(&[started(), claimed(1), claimed(2)])).unwrap();
     let calls: Vec<_> = verified
         .uses_in_doubt
@@ -290,7 +291,7 @@ fn a_use_that_was_claimed_is_in_doubt_until_something_is_said_of_its_call() {
 }
 
 #[test]
-fn an_allowed_call_without_an_outcome_is_in_doubt_and_a_torn_line_is_a_cut() {
+fn call_without_outcome_is_in_doubt_and_torn_line_is_cut() {
     let whole = journal(&[
         started(),
         decided(1, Verdict::Allow),
@@ -313,7 +314,7 @@ fn check_broken(bytes: &[u8], line: usize, why: &str) {
 }
 
 #[test]
-fn the_first_broken_link_is_named() {
+fn first_broken_link_is_named() {
     let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
     let text = String::from_utf8(journal(&bodies)).unwrap();
     let lines: Vec<_> = text.lines().collect();
@@ -321,19 +322,19 @@ fn the_first_broken_link_is_named() {
     check_broken(
         text.replace("rule --allow", "rule --deny").as_bytes(),
         3,
-        "line before",
+        "previous line",
     );
     check_broken(
         text.replacen("a.js", "b.js", 1).as_bytes(),
         2,
-        "line before",
+        "previous line",
     );
     check_broken(
         &join(&[lines[0], lines[2], lines[3]]),
         2,
-        "number 2 where 1",
+        "number 2; expected 1",
     );
-    check_broken(&join(&[lines[0], lines[0]]), 2, "number 0 where 1");
+    check_broken(&join(&[lines[0], lines[0]]), 2, "number 0; expected 1");
     check_broken(&join(&lines[1..]), 1, "");
     check_broken(b"{\"v\":2}\n", 1, "version 2");
     check_broken(b"\0\0\0\n", 1, "");
@@ -350,13 +351,13 @@ fn the_first_broken_link_is_named() {
 }
 
 #[test]
-fn entries_that_cannot_follow_each_other_are_broken_links() {
-    check_broken(&journal(&[ended()]), 1, "starts with");
-    check_broken(&journal(&[started(), started()]), 2, "starts with");
+fn impossible_entry_order_is_a_broken_link() {
+    check_broken(&journal(&[ended()]), 1, "must be the first");
+    check_broken(&journal(&[started(), started()]), 2, "must be the first");
     check_broken(
         &journal(&[started(), ended(), decided(1, Verdict::Deny)]),
         3,
-        "nothing follows",
+        "must be the last",
     );
     check_broken(
         &journal(&[started(), decided(1, Verdict::Deny), settled(1)]),
@@ -367,20 +368,21 @@ fn entries_that_cannot_follow_each_other_are_broken_links() {
     check_broken(
         &journal(&[started(), twice.clone(), twice]),
         3,
-        "decided before",
+        "already decided",
     );
 }
 
 proptest! {
     #[test]
-    fn no_changed_byte_goes_unnoticed(at in 0_usize..4_000, flip in 1_u8..=255) {
+    fn every_changed_byte_is_detected(at in 0_usize..4_000, flip in 1_u8..=255) {
         let mut bytes = journal(&[started(), decided(1, Verdict::Allow), settled(1), ended()]);
         let last_line = bytes[..bytes.len() - 1].iter().rposition(|b| *b == b'\n').unwrap();
         let at = at % bytes.len();
         bytes[at] ^= flip;
         match read(&bytes) {
             Err(_) => {}
-            // The end of the file has no line after it; whoever must know keeps the head's digest.
+            // No line follows the end of the file, so a change in the last line is only detected
+            // with the stored digest.
             Ok(verified) => prop_assert!(at > last_line, "{at} {:?}", verified.cut),
         }
     }

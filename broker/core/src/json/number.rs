@@ -1,5 +1,5 @@
-//! Whether a number, as it is spelled, survives being a double. A reader with
-//! exact decimals and a reader with doubles then see the same number.
+//! Checks whether a number literal is represented exactly by a double. A reader with exact decimals
+//! and a reader with doubles then see the same number.
 
 use super::BadJson;
 
@@ -8,7 +8,7 @@ pub(super) fn continues(byte: u8) -> bool {
 }
 
 pub(super) fn check(literal: &[u8]) -> Result<(), BadJson> {
-    // Fifteen decimal digits always survive, and most numbers have fewer.
+    // Up to fifteen decimal digits are always exact, and most numbers have fewer.
     if literal.len() <= 15
         && literal
             .iter()
@@ -19,7 +19,7 @@ pub(super) fn check(literal: &[u8]) -> Result<(), BadJson> {
     let text = String::from_utf8_lossy(literal);
     let exact = match text.parse::<f64>() {
         Ok(double) if double.is_finite() => is_same_decimal(&text, double),
-        // Not a number at all: the parser that follows says so with a position.
+        // Not a number. The parser runs next and reports the error with a position.
         Err(_) => return Ok(()),
         Ok(_) => false,
     };
@@ -31,19 +31,20 @@ pub(super) fn check(literal: &[u8]) -> Result<(), BadJson> {
     })
 }
 
-/// The literal, its canonical spelling and the double are one and the same number.
+/// Whether the literal, its canonical spelling and the double are the same number.
 fn is_same_decimal(text: &str, double: f64) -> bool {
     let mut buffer = ryu_js::Buffer::new();
     let canonical = buffer.format_finite(double);
-    // Beyond 2^53 the shortest spelling of a double can be another integer than the double.
+    // Above 2^53 the shortest spelling of a double can be a different integer than the double.
     let is_integer = canonical.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    Decimal::of(text) == Decimal::of(canonical)
+    Decimal::parse(text) == Decimal::parse(canonical)
         && (!is_integer || canonical.parse::<i128>() == Ok(double as i128))
 }
 
 const FAR: i64 = 1 << 40;
 
-/// Sign, digits without zeros at either end, and the power of ten of the last digit.
+/// A decimal number: its sign, the digits without zeros at either end, and the power of ten of the
+/// last digit.
 #[derive(PartialEq, Eq)]
 struct Decimal {
     negative: bool,
@@ -52,7 +53,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let mut digits: Vec<u8> = whole
@@ -60,7 +61,8 @@ impl Decimal {
             .chain(fraction.bytes())
             .filter(u8::is_ascii_digit)
             .collect();
-        // Nothing that far out is finite and not zero, so that its exact value does not matter.
+        // A number with such an exponent is zero or not finite, so the exact exponent does not
+        // matter.
         let written = exponent.trim_start_matches('+').parse::<i64>();
         let written = written.unwrap_or(i64::MAX).clamp(-FAR, FAR);
         let mut exponent = written - fraction.len() as i64;

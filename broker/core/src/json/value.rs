@@ -1,5 +1,5 @@
-//! A JSON text into a value; strictly, a key that stands twice is refused. The caller has
-//! bounded the depth, so serde's own fixed bound is switched off.
+//! Parses a JSON text into a value. The strict form refuses duplicate keys. The caller has bounded
+//! the depth, so serde's own fixed bound is switched off.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ pub(super) fn parse(text: &[u8]) -> Result<Value, BadJson> {
     read(text, Reader { refuse_twice: true })
 }
 
-/// Of a key that stands twice, the last one counts.
+/// Parses a value; the last of several equal keys counts.
 pub(super) fn lenient(text: &[u8]) -> Result<Value, BadJson> {
     read(text, LENIENT)
 }
 
-/// What a format of our own holds in a member, as it stands there. `Value`'s own reader
-/// takes an object for something else when its first key is one that serde_json keeps for
-/// itself, and that key can come from outside: so nothing here uses it.
+/// Deserializes the JSON in a member of one of airlock's own formats, unchanged. `Value`'s own
+/// deserializer misreads an object whose first key is one that serde_json reserves. That key can
+/// come from outside, so nothing here uses `Value`'s deserializer.
 pub(super) fn embedded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     LENIENT.deserialize(deserializer)
 }

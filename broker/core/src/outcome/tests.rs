@@ -1,7 +1,7 @@
-//! Replies in, what the script hears and the report says out.
+//! Tests of what scripts receive and reports contain for each reply.
 
 use super::*;
-use crate::catalog::Check;
+use crate::catalog::ValueCheck;
 use crate::testing::tool;
 
 fn result(is_error: bool, content: &str, structured: Option<&str>) -> Reply {
@@ -25,7 +25,7 @@ fn check_value(tool: &Tool, content: &str, structured: Option<&str>, expected: &
 }
 
 #[test]
-fn structured_content_is_the_value_and_a_declared_wrapper_is_taken_off() {
+fn structured_content_is_the_value_without_declared_wrapper() {
     let plain = tool("fs.read");
     let wrapped = Tool {
         unwrap: true,
@@ -50,7 +50,7 @@ fn structured_content_is_the_value_and_a_declared_wrapper_is_taken_off() {
 }
 
 #[test]
-fn a_single_text_is_itself_or_the_object_or_array_that_it_spells() {
+fn single_text_is_itself_or_the_json_it_spells() {
     let plain = tool("fs.read");
     let text = |t: &str| format!(r#"[{{"type":"text","text":{}}}]"#, serde_json::json!(t));
     check_value(&plain, &text("hello \"you\""), None, r#""hello \"you\"""#);
@@ -61,13 +61,13 @@ fn a_single_text_is_itself_or_the_object_or_array_that_it_spells() {
 }
 
 #[test]
-fn the_output_schema_is_asked_about_the_very_value_that_the_script_gets() {
-    let output = Check::new(|value| match value.get("n") {
+fn output_schema_validates_the_script_value() {
+    let output = ValueCheck::new(|value| match value.get("n") {
         Some(_) => Vec::new(),
         None => vec!["`n` is missing".into()],
     });
     let declared = Tool {
-        output: Some(output),
+        result_check: Some(output),
         ..tool("fs.read")
     };
     let disguised = r#"{"$serde_json::private::RawValue":"{\"n\":1}"}"#;
@@ -81,7 +81,7 @@ fn the_output_schema_is_asked_about_the_very_value_that_the_script_gets() {
 }
 
 #[test]
-fn what_is_no_json_or_no_wrapper_is_the_failure_of_one_call_and_not_of_the_run() {
+fn invalid_json_or_wrapper_fails_only_the_call() {
     let plain = tool("fs.read");
     let wrapped = Tool {
         unwrap: true,
@@ -100,9 +100,9 @@ fn what_is_no_json_or_no_wrapper_is_the_failure_of_one_call_and_not_of_the_run()
         (
             bytes(b"[]", Some(b"{\"result\":1,\"result\":2}")),
             &wrapped,
-            "no single `result`",
+            "with only `result`",
         ),
-        (bytes(b"[]", Some(b"{}")), &wrapped, "no single `result`"),
+        (bytes(b"[]", Some(b"{}")), &wrapped, "with only `result`"),
     ];
     for (reply, tool, says) in replies {
         let failed = ReportedOutcome::Failed;
@@ -111,7 +111,7 @@ fn what_is_no_json_or_no_wrapper_is_the_failure_of_one_call_and_not_of_the_run()
 }
 
 #[test]
-fn any_other_content_is_the_typed_array_as_it_came() {
+fn other_content_is_the_content_array() {
     let plain = tool("fs.read");
     let image = r#"[{"type":"image","data":"AA==","mimeType":"image/png"}]"#;
     let two = r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#;
@@ -147,7 +147,7 @@ fn check_failure(reply: Reply, tool: &Tool, code: Code, reported: ReportedOutcom
 }
 
 #[test]
-fn what_the_server_says_of_itself_and_why_a_transport_failed_stay_apart() {
+fn server_error_and_transport_error_stay_distinct() {
     let plain = tool("fs.read");
     let why = || "/secret/path".to_owned();
     let (failed, unknown) = (ReportedOutcome::Failed, ReportedOutcome::Unknown);
@@ -169,14 +169,14 @@ fn what_the_server_says_of_itself_and_why_a_transport_failed_stay_apart() {
         &plain,
         unavailable,
         ReportedOutcome::NotSent,
-        "did not leave",
+        "was not sent",
     );
     check_failure(
         Reply::Changed,
         &plain,
         Code::DescriptionChanged,
         ReportedOutcome::NotSent,
-        "did not leave",
+        "was not sent",
     );
     for cause in [
         LostCause::TimedOut,
@@ -195,7 +195,7 @@ fn what_the_server_says_of_itself_and_why_a_transport_failed_stay_apart() {
 }
 
 #[test]
-fn an_error_of_the_tool_keeps_its_content_and_its_structured_content() {
+fn tool_error_keeps_content_and_structured_content() {
     let content = r#"[{"type":"image","data":""},{"type":"text","text":"disk full"}]"#;
     let reply = result(true, content, Some(r#"{"errno":28}"#));
     check_failure(
@@ -214,9 +214,9 @@ fn an_error_of_the_tool_keeps_its_content_and_its_structured_content() {
 }
 
 #[test]
-fn a_result_that_breaks_its_schema_or_a_limit_is_a_failure_and_not_a_value() {
+fn result_breaking_schema_or_limit_is_a_failure() {
     let checked = Tool {
-        output: Some(Check::new(|_| vec!["`a` must be a number".into()])),
+        result_check: Some(ValueCheck::new(|_| vec!["`a` must be a number".into()])),
         ..tool("fs.read")
     };
     let invalid = Code::ResultInvalid;
@@ -239,15 +239,16 @@ fn a_result_that_breaks_its_schema_or_a_limit_is_a_failure_and_not_a_value() {
 }
 
 #[test]
-fn a_tool_that_promises_structured_content_may_spell_it_in_its_text() {
-    let number = Check::new(
-        |value| match value.get("result").is_some_and(|it| it.is_number()) {
-            true => Vec::new(),
-            false => vec!["`result` must be a number".into()],
-        },
-    );
+fn promised_structured_content_may_be_in_text() {
+    let number =
+        ValueCheck::new(
+            |value| match value.get("result").is_some_and(|it| it.is_number()) {
+                true => Vec::new(),
+                false => vec!["`result` must be a number".into()],
+            },
+        );
     let checked = Tool {
-        output: Some(number),
+        result_check: Some(number),
         unwrap: true,
         ..tool("fs.read")
     };
@@ -263,23 +264,24 @@ fn a_tool_that_promises_structured_content_may_spell_it_in_its_text() {
         };
         assert_eq!(failure.content, content.as_bytes());
     }
-    let string = Check::new(
-        |value| match value.get("result").is_some_and(|it| it.is_string()) {
-            true => Vec::new(),
-            false => vec!["`result` must be a string".into()],
-        },
-    );
+    let string =
+        ValueCheck::new(
+            |value| match value.get("result").is_some_and(|it| it.is_string()) {
+                true => Vec::new(),
+                false => vec!["`result` must be a string".into()],
+            },
+        );
     let checked = Tool {
-        output: Some(string),
+        result_check: Some(string),
         ..checked
     };
     check_value(&checked, &text("five"), None, r#""five""#);
 }
 
 #[test]
-fn an_output_schema_that_cannot_be_used_is_as_none() {
+fn unusable_output_schema_is_ignored() {
     let unusable = Tool {
-        output: Some(crate::testing::unusable()),
+        result_check: Some(crate::testing::unusable()),
         ..tool("fs.read")
     };
     let text = r#"[{"type":"text","text":"hello"}]"#;
@@ -288,7 +290,7 @@ fn an_output_schema_that_cannot_be_used_is_as_none() {
 }
 
 #[test]
-fn a_tool_of_our_own_that_has_no_value_says_whether_anything_left() {
+fn own_tool_failure_says_whether_anything_left() {
     for (left, reported) in [
         (true, ReportedOutcome::Failed),
         (false, ReportedOutcome::NotSent),

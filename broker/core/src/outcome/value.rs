@@ -1,12 +1,12 @@
-//! What counts as the value of a tool's result. This is the one place that says it:
+//! Defines what counts as the value of a tool's result, in one place:
 //!
 //! 1. `structuredContent`, checked against the output schema; the X of
-//!    `{result: X}` where the description declares nothing but this wrapper.
-//! 2. Without it, for a tool that has no output schema: of a single text block
-//!    the JSON text itself when it spells an object or an array, else the text
-//!    as a string; of any other content the typed array as it came.
-//! 3. Without it, for a tool that has an output schema: the JSON that a single
-//!    text block spells (or, for a wrapper, the text), if the schema accepts it.
+//!    `{result: X}` if the description declares nothing but this wrapper.
+//! 2. Without `structuredContent` and without an output schema: a single text block that
+//!    spells an object or an array is this JSON; any other single text block is a string;
+//!    all other content is the content array, unchanged.
+//! 3. Without `structuredContent`, but with an output schema: the JSON that a single text
+//!    block spells (or, for a wrapper, the text), if the schema accepts it.
 
 use codegen::unwrap;
 use sandbox_protocol::Failure;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::catalog::{Check, Tool};
+use crate::catalog::{Tool, ValueCheck};
 use crate::json::{self, BadJson, Bounds};
 use crate::limits::Limits;
 
@@ -41,7 +41,7 @@ impl CallResult {
         for text in structured.iter().chain([&content]) {
             json::measure(text, bounds(limits))?;
             if !json::is_one_value(text) {
-                let why = "the server's bytes spell nothing".into();
+                let why = "the bytes are not one JSON value".into();
                 return Err(BadJson::NotJson { why });
             }
         }
@@ -52,8 +52,11 @@ impl CallResult {
     }
 
     pub(super) fn value(mut self, tool: &Tool, limits: &Limits) -> Result<Vec<u8>, Unusable> {
-        let usable = |it: &&Check| it.unusable().is_none();
-        match (self.structured.take(), tool.output.as_ref().filter(usable)) {
+        let usable = |it: &&ValueCheck| it.unusable().is_none();
+        match (
+            self.structured.take(),
+            tool.result_check.as_ref().filter(usable),
+        ) {
             (Some(structured), output) => {
                 let refused = output.and_then(|it| refused(it, &structured));
                 match refused {
@@ -73,14 +76,14 @@ impl CallResult {
                 Some(value) => Ok(value),
                 None => Err((
                     self,
-                    "it has no structured content, which its description promises".into(),
+                    "`structuredContent` is missing, which the output schema requires".into(),
                 )),
             },
         }
     }
 
-    /// What a single text block spells, as far as the output schema accepts it.
-    fn spelled(&self, tool: &Tool, output: &Check, limits: &Limits) -> Option<Vec<u8>> {
+    /// Returns the JSON that a single text block spells, if the output schema accepts it.
+    fn spelled(&self, tool: &Tool, output: &ValueCheck, limits: &Limits) -> Option<Vec<u8>> {
         let text = self.only_text()?;
         json::measure(text.as_bytes(), bounds(limits)).ok()?;
         let parsed = json::parse(text.as_bytes()).ok();
@@ -96,7 +99,7 @@ impl CallResult {
         wrapped(quoted.clone()).then(|| quoted.to_string().into_bytes())
     }
 
-    /// The text of the first text block that says something.
+    /// Returns the text of the first text block that is not empty.
     pub(super) fn first_text(&self) -> Option<String> {
         self.blocks()
             .iter()
@@ -115,7 +118,7 @@ impl CallResult {
         json::typed(&self.content).unwrap_or_default()
     }
 
-    /// A failure that carries everything that the server sent.
+    /// Attaches everything that the server sent to a failure.
     pub(super) fn attached_to(self, failure: Failure) -> Failure {
         let structured_content = self.structured.unwrap_or_default();
         Failure {
@@ -134,7 +137,7 @@ fn bounds(limits: &Limits) -> Bounds {
     }
 }
 
-fn refused(output: &Check, structured: &[u8]) -> Option<String> {
+fn refused(output: &ValueCheck, structured: &[u8]) -> Option<String> {
     let findings = match json::parse(structured) {
         Ok(value) => output.findings(&value),
         Err(bad) => vec![bad.to_string()],
@@ -142,14 +145,15 @@ fn refused(output: &Check, structured: &[u8]) -> Option<String> {
     (!findings.is_empty()).then(|| findings.join("; "))
 }
 
-/// A wrapper that cannot be taken off is not handed on: the script was promised what is in it.
+/// Removes the `{result: X}` wrapper. A result without the wrapper is an error, because the
+/// description promises X to the script.
 fn unwrapped(structured: Vec<u8>, tool: &Tool) -> Result<Vec<u8>, (Vec<u8>, String)> {
     if !tool.unwrap {
         return Ok(structured);
     }
     let inner = unwrap::inner_text(&structured).map(<[u8]>::to_vec);
     inner.ok_or_else(|| {
-        let why = "it has no single `result`, which its description promises".into();
+        let why = "expected an object with only `result`, as the output schema requires".into();
         (structured, why)
     })
 }

@@ -1,14 +1,13 @@
-//! The rules that can apply to a tool, evaluated on one of its calls.
+//! Evaluates the rules that can apply to a tool on one of its calls.
 //!
-//! Approval is a level in the context: 0 none, 1 a grant of the run, 2 this
-//! call. The smallest level at which a permit matches and no forbid does is the
-//! answer. A rule that cannot be evaluated denies the call: Cedar alone would
-//! pass over it, and over what it forbids.
+//! Approval is a number in the context: 0 means none, 1 a grant for the run, 2 an approval of this
+//! call. The result is the smallest level at which a permit matches and no forbid does. A rule that
+//! cannot be evaluated denies the call; Cedar alone would skip the rule, even if it is a forbid.
 //!
-//! Of what `sift` can say, Cedar is not asked; but no permit counts unless Cedar itself
-//! says that one matches.
+//! Conditions that the prefilter can decide are not sent to Cedar. But a call is only permitted if
+//! Cedar itself confirms at least one matching permit.
 
-mod hearing;
+mod evaluation;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,66 +16,68 @@ use cedar_policy::{Entities, Entity, EntityUid, Policy, PolicySet};
 
 use super::mentions::Mentions;
 use super::model::Record;
+use super::prefilter::Test;
 use super::rule::Rule;
-use super::sift::Test;
-use super::vocabulary::{Vocabulary, Words, action_uid, principal_uid, resource_uid};
+use super::vocabulary::{ToolWords, Vocabulary, action_uid, principal_uid, resource_uid};
 use crate::call::Args;
 use crate::facts::Facts;
-use crate::rules::Level;
-use hearing::Hearing;
+use crate::level::Level;
+use evaluation::Evaluation;
 
-/// All rules by the tools that they can be about.
+/// All rules, grouped by the tools that they can apply to.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
-    slices: HashMap<String, Slice>,
-    /// A forbid that does not match is not enough: some rule must permit.
+    evaluators: HashMap<String, ToolEvaluator>,
+    /// Whether a call needs a matching permit. Otherwise it is enough that no forbid matches.
     needs_permit: bool,
 }
 
-/// What the rules say of one call: rules by their index.
+/// The result of the rules for one call. Rules are given by their index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct EngineVerdict {
     pub(super) level: Level,
     pub(super) permits: Vec<usize>,
-    /// Those that deny, or that deny without an approval.
+    /// The rules that deny the call, or would deny it without an approval.
     pub(super) forbids: Vec<usize>,
-    /// Those that could not be evaluated, and why.
+    /// The rules that could not be evaluated, and why.
     pub(super) errors: Vec<(usize, String)>,
 }
 
-/// Everything that is evaluated for a call of one tool.
+/// Everything needed to evaluate a call of one tool.
 #[derive(Debug, Clone)]
-struct Slice {
+struct ToolEvaluator {
     request: (EntityUid, EntityUid, EntityUid),
     entities: Entities,
     args: Record,
-    rules: Arc<Parts>,
+    rules: Arc<ToolRules>,
 }
 
-/// Rules that do not speak of approval are evaluated once, the others once for each level.
+/// The rules for a tool. Rules that do not read the approval level are evaluated once, the others
+/// once for each level.
 #[derive(Debug, Default)]
-struct Parts {
-    fixed: Part,
-    asking: Part,
-    /// What any of them speaks of.
+struct ToolRules {
+    fixed: RuleGroup,
+    asking: RuleGroup,
+    /// The context members that any of the rules reads.
     mentions: Mentions,
 }
 
 #[derive(Debug, Default)]
-struct Part {
-    rules: Vec<Arc<Ready>>,
-    /// All of them; made for the first call that needs it, since most tools are never called.
+struct RuleGroup {
+    rules: Vec<Arc<PreparedRule>>,
+    /// All rules as one policy set. Built for the first call that needs it, since most tools are
+    /// never called.
     set: OnceLock<Option<PolicySet>>,
 }
 
-/// A rule, ready to be evaluated.
+/// A rule that is ready to be evaluated.
 #[derive(Debug)]
-struct Ready {
+struct PreparedRule {
     at: usize,
     forbids: bool,
     test: Test,
     policy: Policy,
-    /// It alone.
+    /// A policy set with this rule alone.
     set: PolicySet,
 }
 
@@ -88,11 +89,11 @@ impl Engine {
     ) -> Option<Self> {
         let ready = rules.iter().enumerate();
         let ready: Option<Vec<_>> = ready
-            .map(|(at, rule)| Ready::of(at, rule).map(Arc::new))
+            .map(|(at, rule)| PreparedRule::new(at, rule).map(Arc::new))
             .collect();
         let ready = ready?;
-        let mut shared: HashMap<Vec<usize>, Arc<Parts>> = HashMap::new();
-        let mut slices = HashMap::new();
+        let mut shared: HashMap<Vec<usize>, Arc<ToolRules>> = HashMap::new();
+        let mut evaluators = HashMap::new();
         for (name, words) in &vocabulary.tools {
             let covers = |(_, rule): &(usize, &Rule)| rule.scope.covers(name, &words.groups);
             let chosen: Vec<usize> = rules
@@ -101,99 +102,99 @@ impl Engine {
                 .filter(covers)
                 .map(|(at, _)| at)
                 .collect();
-            let parts = match shared.get(&chosen) {
-                Some(parts) => Arc::clone(parts),
+            let rules = match shared.get(&chosen) {
+                Some(rules) => Arc::clone(rules),
                 None => {
-                    let parts = Arc::new(Parts::of(rules, &ready, &chosen)?);
-                    shared.insert(chosen, Arc::clone(&parts));
-                    parts
+                    let rules = Arc::new(ToolRules::select(rules, &ready, &chosen)?);
+                    shared.insert(chosen, Arc::clone(&rules));
+                    rules
                 }
             };
-            slices.insert(name.clone(), Slice::of(name, words, parts)?);
+            evaluators.insert(name.clone(), ToolEvaluator::new(name, words, rules)?);
         }
         Some(Self {
-            slices,
+            evaluators,
             needs_permit,
         })
     }
 
-    /// No call of the tool is allowed, whatever its arguments and facts: a forbid without a
-    /// condition is about it, or no permit is. False says that it depends on the call.
+    /// Whether no call of the tool can be allowed, with any arguments and facts: an unconditional
+    /// forbid applies to it, or no permit does. `false` means that it depends on the call.
     pub(super) fn denies_always(&self, tool: &str) -> bool {
-        let Some(slice) = self.slices.get(tool) else {
+        let Some(evaluator) = self.evaluators.get(tool) else {
             return true;
         };
-        let parts = &slice.rules;
-        let mut forbids = parts.fixed.rules.iter().filter(|rule| rule.forbids);
-        let all = parts.fixed.rules.iter().chain(&parts.asking.rules);
+        let rules = &evaluator.rules;
+        let mut forbids = rules.fixed.rules.iter().filter(|rule| rule.forbids);
+        let all = rules.fixed.rules.iter().chain(&rules.asking.rules);
         let mut permits = all.filter(|rule| !rule.forbids);
         forbids.any(|rule| rule.test.always() == Some(true))
             || self.needs_permit && permits.all(|rule| rule.test.always() == Some(false))
     }
 
-    /// None for a tool that is not part of the vocabulary, and for arguments that are none.
-    pub(super) fn judge(&self, tool: &str, args: &Args, facts: &Facts) -> Option<Found> {
-        let slice = self.slices.get(tool)?;
-        let parts = &slice.rules;
-        let mut hearing = Hearing::new(slice, args, facts)?;
-        let fixed = hearing.hear(&parts.fixed, 0);
+    /// Returns `None` if the tool is not part of the vocabulary, or the context cannot be built.
+    pub(super) fn judge(&self, tool: &str, args: &Args, facts: &Facts) -> Option<EngineVerdict> {
+        let evaluator = self.evaluators.get(tool)?;
+        let rules = &evaluator.rules;
+        let mut evaluation = Evaluation::new(evaluator, args, facts)?;
+        let fixed = evaluation.evaluate_group(&rules.fixed, 0);
         let mut lifted = Vec::new();
         for (approval, level) in (0..).zip([Level::Allow, Level::AskRun, Level::AskCall]) {
-            let heard = fixed.with(hearing.hear(&parts.asking, approval));
-            if !heard.errors.is_empty() {
-                return Some(heard.found(Level::Deny));
+            let result = fixed.with(evaluation.evaluate_group(&rules.asking, approval));
+            if !result.errors.is_empty() {
+                return Some(result.found(Level::Deny));
             }
-            let permitted = !self.needs_permit || !heard.permits.is_empty();
-            if heard.forbids.is_empty() && permitted {
-                let mut found = heard.found(level);
+            let permitted = !self.needs_permit || !result.permits.is_empty();
+            if result.forbids.is_empty() && permitted {
+                let mut found = result.found(level);
                 found.forbids = lifted;
                 return Some(found);
             }
-            if parts.asking.rules.is_empty() || !fixed.forbids.is_empty() {
-                return Some(heard.found(Level::Deny));
+            if rules.asking.rules.is_empty() || !fixed.forbids.is_empty() {
+                return Some(result.found(Level::Deny));
             }
-            lifted.clone_from(&heard.forbids);
+            lifted.clone_from(&result.forbids);
             if level == Level::AskCall {
-                return Some(heard.found(Level::Deny));
+                return Some(result.found(Level::Deny));
             }
         }
         None
     }
 }
 
-impl Ready {
-    fn of(at: usize, rule: &Rule) -> Option<Self> {
+impl PreparedRule {
+    fn new(at: usize, rule: &Rule) -> Option<Self> {
         let policy = rule
             .policy
             .new_id(cedar_policy::PolicyId::new(at.to_string()));
         Some(Self {
             at,
             forbids: rule.forbids,
-            test: Test::of(&rule.clauses),
+            test: Test::from_clauses(&rule.clauses),
             set: PolicySet::from_policies([policy.clone()]).ok()?,
             policy,
         })
     }
 }
 
-impl Parts {
-    fn of(rules: &[Rule], ready: &[Arc<Ready>], chosen: &[usize]) -> Option<Self> {
-        let mut parts = Self::default();
+impl ToolRules {
+    fn select(rules: &[Rule], ready: &[Arc<PreparedRule>], chosen: &[usize]) -> Option<Self> {
+        let mut selected = Self::default();
         for at in chosen {
             let (rule, ready) = (rules.get(*at)?, ready.get(*at)?);
-            let part = if rule.asks {
-                &mut parts.asking
+            let group = if rule.asks {
+                &mut selected.asking
             } else {
-                &mut parts.fixed
+                &mut selected.fixed
             };
-            part.rules.push(Arc::clone(ready));
-            parts.mentions.join(&rule.mentions);
+            group.rules.push(Arc::clone(ready));
+            selected.mentions.join(&rule.mentions);
         }
-        Some(parts)
+        Some(selected)
     }
 }
 
-impl Part {
+impl RuleGroup {
     fn set(&self) -> Option<&PolicySet> {
         let all = || self.rules.iter().map(|rule| rule.policy.clone());
         let set = self
@@ -203,8 +204,8 @@ impl Part {
     }
 }
 
-impl Slice {
-    fn of(name: &str, words: &Words, rules: Arc<Parts>) -> Option<Self> {
+impl ToolEvaluator {
+    fn new(name: &str, words: &ToolWords, rules: Arc<ToolRules>) -> Option<Self> {
         let action = action_uid(name)?;
         let groups: Option<Vec<EntityUid>> = words.groups.iter().map(|it| action_uid(it)).collect();
         let groups = groups?;

@@ -1,36 +1,36 @@
-//! The members of `context` that are facts: their names, types, and values.
-//! A fact that is absent in [`Facts`] is absent here.
+//! The facts as members of `context`: their names, types and values. A fact that is absent in
+//! [`Facts`] is absent in `context`.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::known::Known;
+use super::context_value::ContextValue;
 use crate::facts::Facts;
 
-/// One member of `context`.
-pub(super) struct Fact {
-    pub(super) name: &'static str,
-    /// It is there for each call, so that rules need no `has`.
-    pub(super) always: bool,
-    pub(super) kind: Kind,
-    value: for<'a> fn(&'a Facts) -> Option<Known<'a>>,
+/// One fact as a member of `context`.
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    /// Whether the fact is present for every call, so that rules need no `has`.
+    pub(crate) always: bool,
+    pub(crate) kind: FactKind,
+    value: for<'a> fn(&'a Facts) -> Option<ContextValue<'a>>,
 }
 
-pub(super) enum Kind {
+pub(crate) enum FactKind {
     Truth,
     Texts,
-    /// Members that are all there.
+    /// A record whose members are always present.
     Record(&'static [(&'static str, &'static str)]),
 }
 
-pub(super) const FACTS: &[Fact] = &[
+pub(crate) const FACTS: &[Fact] = &[
     Fact {
         name: "labels",
         always: true,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| {
-            Some(Known::texts(
+            Some(ContextValue::texts(
                 facts.labels.iter().map(|label| label.as_str()),
             ))
         },
@@ -38,17 +38,17 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "script_trusted",
         always: true,
-        kind: Kind::Truth,
-        value: |facts| Some(Known::Truth(facts.script_trusted)),
+        kind: FactKind::Truth,
+        value: |facts| Some(ContextValue::Truth(facts.script_trusted)),
     },
     Fact {
         name: "writes",
         always: true,
-        kind: Kind::Record(&[("external", "Boolean"), ("state", "Boolean")]),
+        kind: FactKind::Record(&[("external", "Boolean"), ("state", "Boolean")]),
         value: |facts| {
             let members = [
-                ("external", Known::Truth(facts.writes.external)),
-                ("state", Known::Truth(facts.writes.state)),
+                ("external", ContextValue::Truth(facts.writes.external)),
+                ("state", ContextValue::Truth(facts.writes.state)),
             ];
             record(members)
         },
@@ -56,39 +56,39 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "path_roots",
         always: false,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| set(facts.path_roots.as_ref()),
     },
     Fact {
         name: "dest_hosts",
         always: false,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| set(facts.dest_hosts.as_ref()),
     },
     Fact {
         name: "dest_addresses",
         always: false,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| set(facts.dest_addresses.as_ref()),
     },
     Fact {
         name: "dest_domains",
         always: false,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| set(facts.dest_domains.as_ref()),
     },
     Fact {
         name: "dest_explained",
         always: false,
-        kind: Kind::Truth,
-        value: |facts| facts.dest_explained.map(Known::Truth),
+        kind: FactKind::Truth,
+        value: |facts| facts.dest_explained.map(ContextValue::Truth),
     },
     Fact {
         name: "dest_unexplained",
         always: true,
-        kind: Kind::Texts,
+        kind: FactKind::Texts,
         value: |facts| {
-            Some(Known::texts(
+            Some(ContextValue::texts(
                 facts.dest_unexplained.iter().map(String::as_str),
             ))
         },
@@ -96,13 +96,17 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "lookalikes",
         always: true,
-        kind: Kind::Texts,
-        value: |facts| Some(Known::texts(facts.lookalikes.iter().map(String::as_str))),
+        kind: FactKind::Texts,
+        value: |facts| {
+            Some(ContextValue::texts(
+                facts.lookalikes.iter().map(String::as_str),
+            ))
+        },
     },
     Fact {
         name: "counts",
         always: true,
-        kind: Kind::Record(&[
+        kind: FactKind::Record(&[
             ("calls_run", "Long"),
             ("calls_session", "Long"),
             ("bytes_run", "Long"),
@@ -121,7 +125,7 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "time",
         always: true,
-        kind: Kind::Record(&[("at_ms", "Long"), ("hour", "Long"), ("weekday", "Long")]),
+        kind: FactKind::Record(&[("at_ms", "Long"), ("hour", "Long"), ("weekday", "Long")]),
         value: |facts| {
             let time = facts.time;
             record([
@@ -134,37 +138,41 @@ pub(super) const FACTS: &[Fact] = &[
     Fact {
         name: "disclosed",
         always: true,
-        kind: Kind::Truth,
-        value: |facts| Some(Known::Truth(facts.disclosed)),
+        kind: FactKind::Truth,
+        value: |facts| Some(ContextValue::Truth(facts.disclosed)),
     },
     Fact {
         name: "pinned",
         always: false,
-        kind: Kind::Truth,
-        value: |facts| facts.pinned.map(Known::Truth),
+        kind: FactKind::Truth,
+        value: |facts| facts.pinned.map(ContextValue::Truth),
     },
     Fact {
         name: "large_texts",
         always: true,
-        kind: Kind::Texts,
-        value: |facts| Some(Known::texts(facts.large_texts.keys().map(String::as_str))),
+        kind: FactKind::Texts,
+        value: |facts| {
+            Some(ContextValue::texts(
+                facts.large_texts.keys().map(String::as_str),
+            ))
+        },
     },
 ];
 
-/// Computed from the arguments by the schema, not taken from [`Facts`].
-pub(super) const UNMODELLED: &str = "unmodelled";
+/// Name of the member that is computed from the arguments and the schema, not taken from [`Facts`].
+pub(crate) const UNMODELLED: &str = "unmodelled";
 
 impl Fact {
-    pub(super) fn value<'a>(&self, facts: &'a Facts) -> Option<Known<'a>> {
+    pub(crate) fn value<'a>(&self, facts: &'a Facts) -> Option<ContextValue<'a>> {
         (self.value)(facts)
     }
 
-    /// Its type in a Cedar schema.
-    pub(super) fn schema(&self) -> Json {
+    /// Returns the fact's type for a Cedar schema.
+    pub(crate) fn schema(&self) -> Json {
         let mut schema = match self.kind {
-            Kind::Truth => json!({"type": "Boolean"}),
-            Kind::Texts => json!({"type": "Set", "element": {"type": "String"}}),
-            Kind::Record(members) => {
+            FactKind::Truth => json!({"type": "Boolean"}),
+            FactKind::Texts => json!({"type": "Set", "element": {"type": "String"}}),
+            FactKind::Record(members) => {
                 let member =
                     |(name, kind): &(&str, &str)| ((*name).to_owned(), json!({"type": kind}));
                 let members: serde_json::Map<_, _> = members.iter().map(member).collect();
@@ -177,29 +185,31 @@ impl Fact {
         schema
     }
 
-    /// The names of its members, when it has any.
-    pub(super) fn members(&self) -> impl Iterator<Item = &'static str> {
+    /// Returns the names of the fact's members, if it is a record.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &'static str> {
         let members: &[(&str, &str)] = match self.kind {
-            Kind::Record(members) => members,
-            Kind::Truth | Kind::Texts => &[],
+            FactKind::Record(members) => members,
+            FactKind::Truth | FactKind::Texts => &[],
         };
         members.iter().map(|(name, _)| *name)
     }
 }
 
-fn set(words: Option<&BTreeSet<String>>) -> Option<Known<'_>> {
-    words.map(|words| Known::texts(words.iter().map(String::as_str)))
+fn set(words: Option<&BTreeSet<String>>) -> Option<ContextValue<'_>> {
+    words.map(|words| ContextValue::texts(words.iter().map(String::as_str)))
 }
 
-/// A count past all counting stays the largest there is.
-fn long(number: u64) -> Known<'static> {
-    Known::Whole(i64::try_from(number).unwrap_or(i64::MAX))
+/// Converts a count to a Cedar `Long`; larger counts become the largest `Long`.
+fn long(number: u64) -> ContextValue<'static> {
+    ContextValue::Whole(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "the value of a fact, which may be absent"
+    reason = "has the return type of facts that can be absent"
 )]
-fn record<const N: usize>(members: [(&'static str, Known<'static>); N]) -> Option<Known<'static>> {
-    Some(Known::Record(members.into()))
+fn record<const N: usize>(
+    members: [(&'static str, ContextValue<'static>); N],
+) -> Option<ContextValue<'static>> {
+    Some(ContextValue::Record(members.into()))
 }

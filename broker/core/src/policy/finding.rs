@@ -1,4 +1,4 @@
-//! What is wrong with a policy file: what, where, why, what to write instead.
+//! A finding about a policy file: what is wrong, where, why, and what to write instead.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ pub struct Finding {
     pub place: Place,
     #[serde(rename = "code")]
     pub kind: Kind,
-    /// The id of the rule, where it has one.
+    /// The id of the rule, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<Arc<str>>,
     pub what: String,
-    /// Empty where `what` says it all.
+    /// The reason; empty if `what` is enough.
     pub why: String,
     pub next: String,
-    /// Where what to write instead can be told from here.
+    /// A proposed change, if one can be derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
 }
@@ -46,7 +46,7 @@ impl Finding {
         }
     }
 
-    pub(super) fn of_rule(self, id: &Arc<str>) -> Self {
+    pub(crate) fn of_rule(self, id: &Arc<str>) -> Self {
         let rule = Some(Arc::clone(id));
         Self { rule, ..self }
     }
@@ -57,7 +57,7 @@ impl Finding {
     }
 }
 
-/// `policies/flow.cedar:3:7: WHAT: WHY; NEXT`
+/// Writes `policies/flow.cedar:3:7: WHAT: WHY; NEXT`.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.place, self.place.column, self.what)?;
@@ -71,6 +71,6 @@ impl fmt::Display for Finding {
     }
 }
 
-pub(super) fn did_you_mean(word: Option<&str>) -> String {
+pub(crate) fn did_you_mean(word: Option<&str>) -> String {
     word.map_or_else(String::new, |word| format!("did you mean `{word}`?"))
 }

@@ -1,42 +1,45 @@
-//! Cedar's grammar, recognised in one pass: time and memory grow with the text,
-//! and nothing recurses. Cedar's own parser goes on after a mistake, and what it
-//! does there grows with the square of the text and more; so it is given only
-//! text that passed here. Errors use Cedar's own wording.
+//! Recognises Cedar's grammar in one pass: time and memory are linear in the text, and nothing
+//! recurses. Cedar's own parser continues after an error, at a cost that is quadratic or worse in
+//! the length of the text. So Cedar only gets text that was accepted here. Errors use Cedar's own
+//! wording.
 
 #[cfg(test)]
 mod tests;
 
-/// Of an unexpected token, in a message.
+use std::ops::Range;
+
+/// Maximum length of an unexpected token in a message.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// The first token that does not belong where it stands.
+/// The first token that does not fit the grammar, or that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The byte at which it begins.
+    /// Byte offset of the token.
     pub(super) at: usize,
     pub(super) why: String,
-    /// Empty where nothing helps.
+    /// Advice on how to fix the error; empty if there is none.
     pub(super) help: &'static str,
 }
 
-/// Whether a text is one policy.
+/// Checks whether a text is exactly one policy.
 pub(super) fn policy(text: &str) -> Result<(), Wrong> {
-    recognise(text, Goal::Policy)
+    recognise(text, Goal::Policy).map(drop)
 }
 
-/// Whether a text is any number of policies.
-pub(super) fn policies(text: &str) -> Result<(), Wrong> {
+/// Returns the range of each policy of a text, from its first token to its semicolon.
+pub(super) fn policies(text: &str) -> Result<Vec<Range<usize>>, Wrong> {
     recognise(text, Goal::Policies)
 }
 
-fn recognise(text: &str, goal: Goal) -> Result<(), Wrong> {
+fn recognise(text: &str, goal: Goal) -> Result<Vec<Range<usize>>, Wrong> {
     let mut goals = Goals(vec![goal]);
     let (mut end, mut last) = (0, 0);
+    let (mut start, mut policies) = (None, Vec::new());
     loop {
         let at = end + blank_bytes(text.get(end..).unwrap_or_default());
         let rest = text.get(at..).unwrap_or_default();
         if rest.is_empty() && goals.may_end() {
-            return Ok(());
+            return Ok(policies);
         }
         let token = rest.get(..token_bytes(rest)).unwrap_or_default();
         let wrong = if rest.is_empty() {
@@ -56,13 +59,19 @@ fn recognise(text: &str, goal: Goal) -> Result<(), Wrong> {
         } else {
             end = at + token.len();
             last = end;
+            let begun = *start.get_or_insert(at);
+            if goals.may_end() {
+                policies.push(begun..end);
+                start = None;
+            }
             continue;
         };
         return Err(wrong);
     }
 }
 
-/// Adds what could stand at a byte before which everything fits.
+/// Adds the tokens that were expected at byte offset `before` to an error. The text before this
+/// offset fits the grammar.
 fn expecting(text: &str, goal: Goal, before: usize, mut wrong: Wrong) -> Wrong {
     let mut goals = Goals(vec![goal]);
     let mut at = 0;
@@ -101,7 +110,7 @@ impl Wrong {
     }
 }
 
-/// Space and comments.
+/// Returns the length of the space and comments at the start of a text.
 fn blank_bytes(text: &str) -> usize {
     let mut rest = text;
     loop {
@@ -114,7 +123,7 @@ fn blank_bytes(text: &str) -> usize {
     }
 }
 
-/// Of the token with which a text begins; none when it begins with no token.
+/// Returns the length of the token at the start of a text; 0 if there is none.
 fn token_bytes(text: &str) -> usize {
     const LONG: [&str; 7] = ["::", "==", "!=", "<=", ">=", "||", "&&"];
     const SHORT: &[u8] = b"@.,;:(){}[]<>+-*/%!=";
@@ -134,7 +143,8 @@ fn token_bytes(text: &str) -> usize {
     }
 }
 
-/// With both quotes; nothing when it is not closed, or a line ends behind a backslash.
+/// Returns the length of a string with both quotes; 0 if it is not closed, or a backslash ends a
+/// line.
 fn string_bytes(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -162,7 +172,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// The words that are no names by themselves.
+/// Whether a token is a reserved word, which cannot be a name by itself.
 fn is_reserved(token: &str) -> bool {
     matches!(token, "if" | "true" | "false")
 }
@@ -175,14 +185,14 @@ fn is_relation(token: &str) -> bool {
     matches!(token, "<" | "<=" | ">=" | ">" | "!=" | "==" | "=" | "in")
 }
 
-/// What may come next, the nearest last.
+/// The goals that are still to be matched; the last one comes next.
 #[derive(Clone)]
 struct Goals(Vec<Goal>);
 
-/// A part of a policy that is still to come.
+/// A part of a policy that is still to be matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goal {
-    /// This very token.
+    /// Exactly this token.
     Token(&'static str),
     /// Any identifier, `if`, `true` and `false` included.
     Word,
@@ -201,21 +211,21 @@ enum Goal {
     Conditions,
     Body,
     Expr,
-    /// Behind an `if` with which an expression begins: a condition, or a name.
+    /// After an `if` at the start of an expression: a condition, or a name.
     If,
-    /// `!`, `-`, and what they are about.
+    /// `!`, `-`, and their operand.
     Operand,
     Nots,
     Minuses,
     Primary,
     /// `::` and the rest of a name, or nothing.
     NameTail,
-    /// Behind a `::`.
+    /// The name after a `::`.
     Name,
-    /// `true` and `false` are names where `::` follows.
+    /// After `true` or `false`: `::` and the rest of a name, or nothing.
     ReservedTail,
     Members,
-    /// A list up to a closing bracket.
+    /// A list up to this closing bracket.
     Items(&'static str),
     ItemsRest(&'static str),
     Fields,
@@ -225,38 +235,39 @@ enum Goal {
     RefFieldsRest,
     HasField,
     HasIf,
-    /// The operators that may follow on an operand, or nothing.
+    /// The operators that may follow an operand, or nothing.
     Tail(Relation),
 }
 
-/// What an operand has before it, which decides on the operators behind it.
+/// The operator before an operand, which decides which operators may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// Nothing that compares.
+    /// No comparison.
     None,
-    /// `==` and its like, which may follow on each other.
+    /// `==` or a similar operator, which may be chained.
     Compared,
-    /// `is`, on which `in` may follow.
+    /// `is`, which `in` may follow.
     Is,
-    /// `has`, `like`, and `in` behind `is`.
+    /// `has`, `like`, or `in` after `is`.
     Closed,
-    /// `has if`: not even a sum goes on.
+    /// `has if`, after which arithmetic operators are not allowed either.
     HasIf,
-    /// A type in the head of a policy, which is a sum and nothing else.
+    /// A type in the scope of a policy; only arithmetic operators may follow.
     Head,
 }
 
-/// What a goal makes of a token.
+/// The result of offering a token to a goal.
 enum Turn {
-    /// It took the token.
+    /// The goal took the token.
     Took,
-    /// Other goals stand in its place, or none.
+    /// The goal was replaced by other goals, or by none.
     Instead,
     Wrong,
 }
 
 impl Goals {
-    /// Whether a token may come next. After one that may not, the goals mean nothing.
+    /// Offers the next token and returns whether it fits. After a token that does not fit, the
+    /// goals are invalid.
     fn take(&mut self, token: &str) -> bool {
         while let Some(goal) = self.0.pop() {
             match self.turn(goal, token) {
@@ -434,8 +445,7 @@ impl Goals {
     }
 }
 
-/// What a message calls a token that may come, and such a token, in the order in which Cedar
-/// names them.
+/// The names that messages use for expected tokens, each with an example token, in Cedar's order.
 const EXPECTABLE: [(&str, &str); 46] = [
     ("`!`", "!"),
     ("`!=`", "!="),
@@ -487,9 +497,10 @@ const EXPECTABLE: [(&str, &str); 46] = [
 const IDENTIFIER: &str = "identifier";
 
 impl Goals {
-    /// What could stand instead, in words.
+    /// Formats the expected tokens for a message.
     fn expected(&self) -> Option<String> {
-        /// Of the goals that a token is offered to: those that may be nothing are fewer.
+        /// Maximum number of goals that a token is offered to. There are never this many optional
+        /// goals in a row.
         const REACHED_MAX: usize = 32;
         let from = self.0.len().saturating_sub(REACHED_MAX);
         let near = self.0.get(from..).unwrap_or_default();
@@ -499,7 +510,7 @@ impl Goals {
             .filter(|(_, token)| fits(token))
             .map(|(name, _)| *name)
             .collect();
-        // Where any name fits, the words of the grammar are names too.
+        // If an identifier fits, keywords fit as identifiers too and are not listed separately.
         if names.contains(&IDENTIFIER) {
             let begins_expression = names.contains(&"`!`");
             names.retain(|name| {

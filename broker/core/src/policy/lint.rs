@@ -1,26 +1,26 @@
-//! What is wrong with a rule although it is valid Cedar: it would say something
-//! else than its author means, or give power to what should take it away.
+//! Findings about rules that are valid Cedar: the rule probably does not do what its author
+//! intended, or it allows calls by a condition that may only restrict them.
 //!
-//! Each part of a condition has a sign: whether the call is let through more
-//! (`Gives`) or less (`Takes`) when the part is true. Approval may only give and
-//! labels may only take, in whatever rules; so no set of rules allows more after
-//! reading more, or less after an approval.
+//! Each part of a condition has a polarity: if the part is true, the rules allow more calls
+//! (`Gives`) or fewer (`Takes`). Approval may only allow more calls, and labels may only allow
+//! fewer. So reading more data never lets a run make more calls, and an approval never lets it make
+//! fewer.
 
 #[cfg(test)]
 mod tests;
 
-use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, UnaryOp, Var};
+use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, UnaryOp, Var};
 
+use super::ast::Polarity;
+use super::expr::{inner, literal_part, looks_raw, may_err, path, text};
 use super::finding::{Finding, did_you_mean};
 use super::fix::Fix;
 use super::kind::Kind;
-use super::mentions::{APPROVAL, ARGS, inner, path};
+use super::mentions::{APPROVAL, ARGS, LABELS};
 use super::repair::Repair;
-use super::rule::{RULE_FINDINGS_MAX, Rule, Scope};
+use super::rule::{ActionScope, RULE_FINDINGS_MAX, Rule};
 use super::vocabulary::is_file_word;
-use crate::flow::Label;
-
-pub(super) const LABELS: &str = "labels";
+use crate::labels::Label;
 
 pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
     let mut lint = Lint {
@@ -35,41 +35,19 @@ pub(super) fn findings(rule: &Rule) -> Vec<Finding> {
             Clause::When(expr) => (expr, !rule.forbids),
             Clause::Unless(expr) => (expr, rule.forbids),
         };
-        lint.look(expr, Sign::of(stands_for));
+        lint.look(expr, Polarity::from_bool(stands_for));
         lint.errors_beside_labels(expr);
     }
     lint.done()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    Gives,
-    Takes,
-    /// It depends on other parts.
-    Either,
-}
-
-impl Sign {
-    pub(super) fn of(gives: bool) -> Self {
-        if gives { Self::Gives } else { Self::Takes }
-    }
-
-    pub(super) fn flipped(self) -> Self {
-        match self {
-            Self::Gives => Self::Takes,
-            Self::Takes => Self::Gives,
-            Self::Either => Self::Either,
-        }
-    }
-}
-
 struct Lint<'a> {
     rule: &'a Rule,
-    /// The one that is looked at.
+    /// The part that is being checked.
     part: Option<&'a Expr>,
-    /// Each with the part that it is about.
+    /// Findings, each with the part that it concerns.
     findings: Vec<(Finding, Option<&'a Expr>)>,
-    /// More findings exist than are reported.
+    /// Whether more findings exist than are reported.
     is_full: bool,
 }
 
@@ -84,13 +62,13 @@ impl<'a> Lint<'a> {
         self.findings.push((finding, self.part));
     }
 
-    /// With what to write instead.
+    /// Returns the findings with fixes.
     fn done(mut self) -> Vec<Finding> {
         self.findings.dedup_by(|one, other| one.0 == other.0);
         if self.findings.is_empty() {
             return Vec::new();
         }
-        let repair = Repair::of(self.rule);
+        let repair = Repair::new(self.rule);
         let findings = self.findings.into_iter();
         let fixed = |(finding, part): (Finding, Option<&Expr>)| match &finding.fix {
             Some(_) => finding,
@@ -109,27 +87,28 @@ impl<'a> Lint<'a> {
         if !anybody || policy.resource_constraint() != ResourceConstraint::Any {
             self.nobody("principal");
         }
-        if let Scope::Within(names) = &self.rule.scope
+        if let ActionScope::Within(names) = &self.rule.scope
             && !self.rule.forbids
         {
             names.iter().for_each(|name| self.file_word(name));
         }
     }
 
-    /// What a tool file says may take in the scope of a forbid, and stands nowhere else.
+    /// Refuses a group or tag from a tool file. Such a name is only allowed in the scope of a
+    /// forbid.
     fn file_word(&mut self, name: &str) {
         if is_file_word(name) {
-            let what = format!("the rule permits by what a tool file says: `{name}`");
-            let why = "tool files are written to say more of tools, and not to allow them";
-            let next =
-                "put the tools into a group in airlock.toml, or name it in the scope of a forbid";
+            let what =
+                format!("`{name}` comes from a tool file; only the scope of a forbid may name it");
+            let why = "tool files describe tools and must not decide what is permitted";
+            let next = "put the tools into a group in airlock.toml, and name that group";
             let quoted = format!("\"{name}\"");
             self.found(Kind::FileWordPermits, &quoted, &what, why, next);
             self.fix_word(&quoted, "\"read-only\"");
         }
     }
 
-    /// The last finding is mended by another word.
+    /// Adds a fix to the last finding that replaces a word.
     fn fix_word(&mut self, word: &str, instead: &str) {
         if self.is_full {
             return;
@@ -143,13 +122,13 @@ impl<'a> Lint<'a> {
     }
 
     fn nobody(&mut self, near: &str) {
-        let why = "there is one principal and one resource, and neither says anything";
-        let next = "leave both bare, and speak of `action` and `context`";
-        let what = "a rule about a principal or a resource";
+        let why = "every call has the same principal and the same resource";
+        let next = "remove the constraint, and use `action` and `context`";
+        let what = "the rule constrains `principal` or `resource`";
         self.found(Kind::PrincipalOrResource, near, what, why, next);
     }
 
-    fn look(&mut self, expr: &'a Expr, sign: Sign) {
+    fn look(&mut self, expr: &'a Expr, sign: Polarity) {
         match expr {
             Expr::UnaryOp {
                 op: UnaryOp::Not,
@@ -168,7 +147,7 @@ impl<'a> Lint<'a> {
                 then_expr,
                 else_expr,
             } => {
-                self.look(cond, Sign::Either);
+                self.look(cond, Polarity::Either);
                 self.look(then_expr, sign);
                 self.look(else_expr, sign);
             }
@@ -181,8 +160,8 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// A part that is no combination of conditions.
-    fn atom(&mut self, expr: &'a Expr, sign: Sign) {
+    /// Checks a part that is not a combination of conditions.
+    fn atom(&mut self, expr: &'a Expr, sign: Polarity) {
         if self.approval(expr, sign) || self.labels(expr, sign) {
             return;
         }
@@ -199,33 +178,35 @@ impl<'a> Lint<'a> {
             Some([LABELS, ..]) => self.odd_labels(),
             Some(_) => {}
             None => match inner(expr) {
-                // Within something that is not a condition itself, nothing has a sign.
+                // A nested part that is not itself a condition has no polarity.
                 Some(parts) => parts
                     .into_iter()
-                    .for_each(|part| self.look(part, Sign::Either)),
+                    .for_each(|part| self.look(part, Polarity::Either)),
                 None => {
-                    let what = "a condition of an unknown kind";
+                    let what = "unsupported expression in a condition";
                     self.found(Kind::Unreadable, "when", what, "", "");
                 }
             },
         }
     }
 
-    /// What is read out of it later is read past all that is looked for here.
+    /// Refuses `context` or `context.args` as a whole. The lint could not see what a rule reads
+    /// from such a value.
     fn whole(&mut self) {
-        let why = "what a rule reads of it then could not be told from its text";
-        let next = "name each member where it is read, as context.MEMBER or context.args.NAME";
+        let why = "the text of the rule would not show which members the rule reads";
+        let next = "read each member by its name, as context.MEMBER or context.args.NAME";
         self.found(
             Kind::ContextAsValue,
             "context",
-            "`context` or `context.args` as a value",
+            "`context` or `context.args` is used as a value",
             why,
             next,
         );
     }
 
-    /// `context.approval >= 1`, or 2, and its opposite.
-    fn approval(&mut self, expr: &Expr, sign: Sign) -> bool {
+    /// Accepts `context.approval >= N` where a true part allows more calls, and `< N` where it
+    /// allows fewer. N is 1 or 2.
+    fn approval(&mut self, expr: &Expr, sign: Polarity) -> bool {
         let Expr::BinaryOp { op, left, right } = expr else {
             return false;
         };
@@ -234,8 +215,8 @@ impl<'a> Lint<'a> {
         }
         let level = matches!(&**right, Expr::Literal(Literal::Long(1 | 2)));
         let fits = match op {
-            BinaryOp::GreaterEq => level && sign == Sign::Gives,
-            BinaryOp::Less => level && sign == Sign::Takes,
+            BinaryOp::GreaterEq => level && sign == Polarity::Gives,
+            BinaryOp::Less => level && sign == Polarity::Takes,
             _ => false,
         };
         if !fits {
@@ -245,19 +226,20 @@ impl<'a> Lint<'a> {
     }
 
     fn odd_approval(&mut self) {
-        let why = "an approval may only give: 1 is a grant for the run, 2 is this call";
+        let why = "a condition on approval may only allow more calls: 1 is a grant for the run, \
+                   2 is an approval of this call";
         let next = "write context.approval >= 1 or >= 2, in the `when` of a permit or the `unless` of a forbid";
         self.found(
             Kind::ApprovalMisused,
             "context.approval",
-            "an approval level that is not used as one",
+            "invalid use of `context.approval`",
             why,
             next,
         );
     }
 
-    /// The ways to speak of labels that only take.
-    fn labels(&mut self, expr: &Expr, sign: Sign) -> bool {
+    /// Accepts the uses of labels that can only restrict.
+    fn labels(&mut self, expr: &Expr, sign: Polarity) -> bool {
         let is_labels = |expr: &Expr| path(expr).as_deref() == Some(&[LABELS]);
         match expr {
             Expr::BinaryOp { op, left, right } if is_labels(left) => {
@@ -265,7 +247,7 @@ impl<'a> Lint<'a> {
                     op,
                     BinaryOp::Contains | BinaryOp::ContainsAll | BinaryOp::ContainsAny
                 );
-                if !(takes && sign == Sign::Takes && self.are_labels(right)) {
+                if !(takes && sign == Polarity::Takes && self.are_labels(right)) {
                     self.odd_labels();
                 }
                 true
@@ -275,7 +257,7 @@ impl<'a> Lint<'a> {
                 left,
                 right,
             } if is_labels(right) => {
-                if !(sign == Sign::Gives && self.are_labels(left)) {
+                if !(sign == Polarity::Gives && self.are_labels(left)) {
                     self.odd_labels();
                 }
                 true
@@ -285,7 +267,7 @@ impl<'a> Lint<'a> {
                 left,
                 right,
             } if is_labels(right) => {
-                if !(sign == Sign::Takes && self.are_labels(left)) {
+                if !(sign == Polarity::Takes && self.are_labels(left)) {
                     self.odd_labels();
                 }
                 true
@@ -294,7 +276,7 @@ impl<'a> Lint<'a> {
                 op: UnaryOp::IsEmpty,
                 expr,
             } if is_labels(expr) => {
-                if sign != Sign::Gives {
+                if sign != Polarity::Gives {
                     self.odd_labels();
                 }
                 true
@@ -303,23 +285,25 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// An error denies. Where a label decides whether it is met, the label takes the denial away.
+    /// Refuses labels together with arithmetic that may overflow. An overflow denies the call, and
+    /// a label that skips the arithmetic would remove the denial.
     fn errors_beside_labels(&mut self, expr: &Expr) {
         if self.rule.mentions.facts.contains(LABELS) && may_err(expr) {
-            let why = "an error denies, and with a label the sum may not be reached any more: \
-                       what has read more would do more";
-            let next = "give the sum and the labels a rule each";
+            let why = "an overflow denies the call, but a condition on labels can make Cedar skip \
+                       the arithmetic: a run that has read more data would be allowed more calls";
+            let next = "write one rule with the arithmetic and another with the labels";
             self.found(
                 Kind::LabelsBesideSum,
                 "context.labels",
-                "labels beside a sum that may overflow",
+                "labels together with arithmetic that may overflow",
                 why,
                 next,
             );
         }
     }
 
-    /// Whether they are written out, each spelt as a label is.
+    /// Whether an expression consists of text literals. Reports a literal that is not a valid
+    /// label.
     fn are_labels(&mut self, expr: &Expr) -> bool {
         match expr {
             Expr::Literal(Literal::String(word)) => {
@@ -341,19 +325,20 @@ impl<'a> Lint<'a> {
     }
 
     fn odd_labels(&mut self) {
-        let why = "what has read more may never do more, whatever the rest of the condition says";
-        let next = "let labels stand in the `when` of a forbid, or negated in a permit, \
-                    as context.labels.contains(\"untrusted\")";
+        let why = "a run that has read more data must never be allowed more calls";
+        let next = "write context.labels.contains(\"untrusted\") in the `when` of a forbid, \
+                    or negate it in the `when` of a permit";
         self.found(
             Kind::LabelsMisused,
             "context.labels",
-            "labels that are not used to take",
+            "invalid use of `context.labels`",
             why,
             next,
         );
     }
 
-    /// A path or an address that is compared as text means something else tomorrow.
+    /// Refuses to compare a path or an address as text, since another spelling leads to the same
+    /// place.
     fn raw_text(&mut self, expr: &Expr) {
         let (texts, sides) = match expr {
             Expr::Like { expr, pattern } => (vec![literal_part(pattern)], leaves(expr)),
@@ -366,42 +351,19 @@ impl<'a> Lint<'a> {
         let raw = texts.into_iter().find(|text| looks_raw(text));
         if let Some(text) = raw.filter(|_| sides.into_iter().any(is_argument)) {
             let what = format!("the argument is compared with `{text}` as text");
-            let why = "`..`, links, encodings and other spellings make the same path or address \
-                       out of another text";
-            let next = "compare context.path_roots, context.dest_hosts, context.dest_domains or \
-                        context.dest_addresses";
+            let why = "`..`, links and encodings give one path or address several spellings";
+            let next = "test context.path_roots, context.dest_hosts, context.dest_domains or \
+                        context.dest_addresses instead";
             self.found(Kind::RawText, "context.args", &what, why, next);
         }
     }
-}
-
-/// What is valid and can fail all the same: arithmetic, where the result does not fit.
-pub(super) fn may_err(expr: &Expr) -> bool {
-    let here = match expr {
-        Expr::UnaryOp { op, expr } => match op {
-            UnaryOp::Neg => !matches!(&**expr, Expr::Literal(_)),
-            UnaryOp::ToDate | UnaryOp::ToTime => true,
-            _ => false,
-        },
-        Expr::BinaryOp { op, .. } => matches!(
-            op,
-            BinaryOp::Add
-                | BinaryOp::Sub
-                | BinaryOp::Mul
-                | BinaryOp::GetTag
-                | BinaryOp::Offset
-                | BinaryOp::DurationSince
-        ),
-        _ => false,
-    };
-    here || inner(expr).is_none_or(|parts| parts.into_iter().any(may_err))
 }
 
 fn is_argument(expr: &Expr) -> bool {
     path(expr).is_some_and(|steps| steps.first() == Some(&ARGS))
 }
 
-/// What the value of an expression can hold of what is written out, and of what is read.
+/// Returns the literals and the reads of `context` whose values an expression can return.
 fn leaves(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::IfThenElse {
@@ -417,31 +379,4 @@ fn leaves(expr: &Expr) -> Vec<&Expr> {
         Expr::GetAttr { .. } | Expr::Literal(_) | Expr::Var(_) => vec![expr],
         _ => Vec::new(),
     }
-}
-
-pub(super) fn text(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Literal(Literal::String(text)) => Some(text.to_string()),
-        _ => None,
-    }
-}
-
-pub(super) fn literal_part(pattern: &[PatternElem]) -> String {
-    pattern
-        .iter()
-        .map(|it| match it {
-            PatternElem::Char(c) => *c,
-            PatternElem::Wildcard => '*',
-        })
-        .collect()
-}
-
-/// A path from somewhere, or an address with a scheme. `acme/site` is a name.
-pub(super) fn looks_raw(text: &str) -> bool {
-    let starts = ["/", "./", "../", "~", "\\", "*/", "file:", "www."];
-    starts.iter().any(|start| text.starts_with(start))
-        || text.contains("://")
-        || text.contains("/../")
-        || text.contains(":\\")
-        || text.ends_with("/*")
 }

@@ -1,26 +1,29 @@
-//! What a rule speaks of, read off its syntax: only that is put into the
-//! context that the rule is evaluated in.
+//! The context members that a rule reads, derived from its syntax. Only these are put into the
+//! context in which the rule is evaluated.
 
 use std::collections::BTreeSet;
 
-use cedar_policy::pst::{Clause, Expr, Var};
+use cedar_policy::pst::{Clause, Expr};
 
-/// Members of `context`.
-pub(super) const ARGS: &str = "args";
-pub(super) const APPROVAL: &str = "approval";
+use super::expr::{inner, path};
+
+/// Names of members of `context`.
+pub(crate) const ARGS: &str = "args";
+pub(crate) const APPROVAL: &str = "approval";
+pub(crate) const LABELS: &str = "labels";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Mentions {
+pub(crate) struct Mentions {
     /// Members of `context` other than the arguments.
-    pub(super) facts: BTreeSet<String>,
-    /// Top-level arguments.
-    pub(super) args: BTreeSet<String>,
-    /// `context` or `context.args` as a whole.
-    pub(super) everything: bool,
+    pub(crate) facts: BTreeSet<String>,
+    /// Names of top-level arguments.
+    pub(crate) args: BTreeSet<String>,
+    /// Whether the rule reads `context` or `context.args` as a whole.
+    pub(crate) everything: bool,
 }
 
 impl Mentions {
-    pub(super) fn of(clauses: &[Clause]) -> Self {
+    pub(crate) fn in_clauses(clauses: &[Clause]) -> Self {
         let mut mentions = Self::default();
         for clause in clauses {
             let (Clause::When(expr) | Clause::Unless(expr)) = clause;
@@ -29,13 +32,13 @@ impl Mentions {
         mentions
     }
 
-    pub(super) fn join(&mut self, other: &Self) {
+    pub(crate) fn join(&mut self, other: &Self) {
         self.facts.extend(other.facts.iter().cloned());
         self.args.extend(other.args.iter().cloned());
         self.everything |= other.everything;
     }
 
-    pub(super) fn asks(&self) -> bool {
+    pub(crate) fn asks(&self) -> bool {
         self.everything || self.facts.contains(APPROVAL)
     }
 
@@ -62,48 +65,6 @@ impl Mentions {
     }
 }
 
-/// The way from `context` to what an expression reads, or asks for with `has`.
-pub(super) fn path(expr: &Expr) -> Option<Vec<&str>> {
-    match expr {
-        Expr::Var(Var::Context) => Some(Vec::new()),
-        Expr::GetAttr { expr, attr } => {
-            let mut steps = path(expr)?;
-            steps.push(attr.as_str());
-            Some(steps)
-        }
-        Expr::HasAttr { expr, attrs } => {
-            let mut steps = path(expr)?;
-            steps.extend(attrs.iter().map(|attr| attr.as_str()));
-            Some(steps)
-        }
-        _ => None,
-    }
-}
-
-/// The expressions directly within one; none for a kind of expression that is not known here.
-pub(super) fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
-    Some(match expr {
-        Expr::Literal(_) | Expr::Var(_) | Expr::Slot(_) => Vec::new(),
-        Expr::UnaryOp { expr, .. }
-        | Expr::GetAttr { expr, .. }
-        | Expr::HasAttr { expr, .. }
-        | Expr::Like { expr, .. } => vec![expr],
-        Expr::BinaryOp { left, right, .. } => vec![left, right],
-        Expr::Is { expr, in_expr, .. } => {
-            let within = in_expr.iter().map(|it| &**it);
-            std::iter::once(&**expr).chain(within).collect()
-        }
-        Expr::IfThenElse {
-            cond,
-            then_expr,
-            else_expr,
-        } => vec![cond, then_expr, else_expr],
-        Expr::Set(members) => members.iter().map(|it| &**it).collect(),
-        Expr::Record(members) => members.values().map(|it| &**it).collect(),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +73,7 @@ mod tests {
     fn check(condition: &str, facts: &[&str], args: &[&str], everything: bool) {
         let text = format!("permit(principal, action, resource) when {{ {condition} }};");
         let policy = Policy::parse(None, text).unwrap().to_pst().unwrap();
-        let mentions = Mentions::of(policy.body().clauses());
+        let mentions = Mentions::in_clauses(policy.body().clauses());
         let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
         let expected = Mentions {
             facts: owned(facts),
@@ -123,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_mentions_what_it_reads_and_what_it_asks_for() {
+    fn mentions_lists_read_and_tested_members() {
         check(
             "context.args.a.b == 1 || context.args has c || context has args.d",
             &[],

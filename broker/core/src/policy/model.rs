@@ -1,44 +1,52 @@
-//! How arguments look to a rule: the part of a tool's input schema that Cedar
-//! can say exactly. What it cannot say (a fraction, `null`, a shape without
-//! names, two types in one place) is left out and named as unmodelled, never
-//! rounded or guessed.
+//! The arguments as a rule sees them: the part of a tool's input schema that Cedar can express
+//! exactly. Everything else (a fraction, `null`, an object without named properties, two types in
+//! one place) is omitted and reported as unmodelled. It is never rounded or guessed.
 
 use std::collections::BTreeMap;
 
 use codegen::shape::{Kind, NamedShape, Object, Shape, ToolShape};
 use serde_json::{Map, Value as Json, json};
 
-use super::known::{Known, Members};
+use super::context_value::{ContextValue, Members};
 
-/// Shapes looked at for one tool; what is past it is unmodelled.
+/// Maximum number of shapes modelled for one tool; the rest is unmodelled.
 const SHAPES_MAX: usize = 5_000;
 const DEPTH_MAX: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Type {
-    Truth,
-    /// A whole number that 64 bits hold.
-    Whole,
-    Text,
-    /// Of truths, numbers or texts, all of one kind.
+pub(crate) enum Type {
+    Bool,
+    /// An integer that fits into 64 bits.
+    Long,
+    String,
+    /// A set of booleans, numbers or texts, all of the same type.
     Set(Box<Type>),
     Record(Record),
 }
 
+/// Whether a value of this type can fit the schema and still be invisible to rules.
+pub(crate) fn may_be_lost(kind: &Type) -> bool {
+    match kind {
+        Type::Long => true,
+        Type::Set(member) => may_be_lost(member),
+        Type::Bool | Type::String | Type::Record(_) => false,
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Record(pub(super) BTreeMap<String, Member>);
+pub(crate) struct Record(pub(crate) BTreeMap<String, Member>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Member {
-    /// It is there in every call that fits the input schema.
-    pub(super) always: bool,
-    /// None: unmodelled.
-    pub(super) kind: Option<Type>,
+pub(crate) struct Member {
+    /// Whether the member is present in every call that fits the input schema.
+    pub(crate) always: bool,
+    /// The type of the member; `None` if it is unmodelled.
+    pub(crate) kind: Option<Type>,
 }
 
 impl Record {
-    /// What a rule can know of the arguments of a tool.
-    pub(super) fn of(shape: &ToolShape) -> Self {
+    /// Returns the arguments of a tool as rules can see them.
+    pub(crate) fn from_shape(shape: &ToolShape) -> Self {
         let mut modeller = Modeller {
             named: &shape.named,
             depth: 0,
@@ -50,8 +58,8 @@ impl Record {
         }
     }
 
-    /// Its attributes in a Cedar schema.
-    pub(super) fn schema(&self) -> Json {
+    /// Returns the record type for a Cedar schema.
+    pub(crate) fn schema(&self) -> Json {
         let attribute = |(name, member): (&String, &Member)| {
             let mut schema = member.kind.as_ref()?.schema();
             if let Some(schema) = schema.as_object_mut() {
@@ -63,13 +71,13 @@ impl Record {
         json!({"type": "Record", "attributes": attributes})
     }
 
-    /// The members of an object that pass `is_wanted`, as rules see them. Pointers to what is
-    /// lost on the way go into `lost`.
-    pub(super) fn values<'a>(
+    /// Returns the members of an object that pass `is_wanted`, as rules see them. Adds pointers to
+    /// the unmodelled parts to `lost`.
+    pub(crate) fn values<'a>(
         &self,
         object: &'a Map<String, Json>,
         is_wanted: impl Fn(&str) -> bool,
-        lost: &mut Lost,
+        lost: &mut UnmodelledArgs,
     ) -> Members<'a> {
         let mut values = Members::new();
         for (name, value) in object {
@@ -93,34 +101,34 @@ impl Record {
 
 impl Type {
     fn is_single(&self) -> bool {
-        matches!(self, Self::Truth | Self::Whole | Self::Text)
+        matches!(self, Self::Bool | Self::Long | Self::String)
     }
 
     fn schema(&self) -> Json {
         match self {
-            Self::Truth => json!({"type": "Boolean"}),
-            Self::Whole => json!({"type": "Long"}),
-            Self::Text => json!({"type": "String"}),
+            Self::Bool => json!({"type": "Boolean"}),
+            Self::Long => json!({"type": "Long"}),
+            Self::String => json!({"type": "String"}),
             Self::Set(member) => json!({"type": "Set", "element": member.schema()}),
             Self::Record(record) => record.schema(),
         }
     }
 
-    fn value<'a>(&self, value: &'a Json, lost: &mut Lost) -> Option<Known<'a>> {
+    fn value<'a>(&self, value: &'a Json, lost: &mut UnmodelledArgs) -> Option<ContextValue<'a>> {
         let found = match (self, value) {
-            (Self::Truth, Json::Bool(truth)) => Some(Known::Truth(*truth)),
-            (Self::Whole, Json::Number(number)) => whole(number).map(Known::Whole),
-            (Self::Text, Json::String(text)) => Some(Known::text(text)),
+            (Self::Bool, Json::Bool(truth)) => Some(ContextValue::Truth(*truth)),
+            (Self::Long, Json::Number(number)) => whole(number).map(ContextValue::Whole),
+            (Self::String, Json::String(text)) => Some(ContextValue::text(text)),
             (Self::Set(member), Json::Array(items)) => {
-                let mut inner = Lost::default();
+                let mut inner = UnmodelledArgs::default();
                 let items: Option<Vec<_>> = items
                     .iter()
                     .map(|item| member.value(item, &mut inner))
                     .collect();
-                items.map(Known::Set)
+                items.map(ContextValue::Set)
             }
             (Self::Record(record), Json::Object(object)) => {
-                Some(Known::Record(record.values(object, |_| true, lost)))
+                Some(ContextValue::Record(record.values(object, |_| true, lost)))
             }
             _ => None,
         };
@@ -131,7 +139,7 @@ impl Type {
     }
 }
 
-/// A number that is whole and small enough that no reader rounds it.
+/// Returns the number if its value is exactly a 64-bit integer; floats only up to 2⁵³.
 fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     number.as_i64().or_else(|| {
@@ -142,14 +150,14 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
     })
 }
 
-/// JSON pointers to what a rule does not see.
+/// JSON pointers to the parts of the arguments that a rule does not see.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
+pub(crate) struct UnmodelledArgs {
     way: Vec<String>,
-    pub(super) pointers: Vec<String>,
+    pub(crate) pointers: Vec<String>,
 }
 
-impl Lost {
+impl UnmodelledArgs {
     fn enter(&mut self, name: &str) {
         self.way.push(name.replace('~', "~0").replace('/', "~1"));
     }
@@ -171,12 +179,12 @@ struct Modeller<'a> {
 }
 
 #[derive(Default)]
-struct Modelled {
+struct ModelledType {
     kind: Option<Type>,
     nullable: bool,
 }
 
-impl From<Type> for Modelled {
+impl From<Type> for ModelledType {
     fn from(kind: Type) -> Self {
         Self {
             kind: Some(kind),
@@ -186,10 +194,10 @@ impl From<Type> for Modelled {
 }
 
 impl Modeller<'_> {
-    fn model(&mut self, shape: &Shape) -> Modelled {
+    fn model(&mut self, shape: &Shape) -> ModelledType {
         self.shapes += 1;
         if self.shapes > SHAPES_MAX || self.depth >= DEPTH_MAX {
-            return Modelled::default();
+            return ModelledType::default();
         }
         self.depth += 1;
         let modelled = self.kind(&shape.kind);
@@ -197,30 +205,30 @@ impl Modeller<'_> {
         modelled
     }
 
-    fn kind(&mut self, kind: &Kind) -> Modelled {
+    fn kind(&mut self, kind: &Kind) -> ModelledType {
         match kind {
-            Kind::Boolean => Type::Truth.into(),
-            Kind::Number { integer: true } => Type::Whole.into(),
-            Kind::String => Type::Text.into(),
+            Kind::Boolean => Type::Bool.into(),
+            Kind::Number { integer: true } => Type::Long.into(),
+            Kind::String => Type::String.into(),
             Kind::Null => null(),
             Kind::Literal(value) => literal(value),
             Kind::Array(item) => match self.model(item) {
-                Modelled {
+                ModelledType {
                     kind: Some(kind),
                     nullable: false,
                 } if kind.is_single() => Type::Set(Box::new(kind)).into(),
-                _ => Modelled::default(),
+                _ => ModelledType::default(),
             },
             Kind::Object(object) => Type::Record(self.object(object)).into(),
             Kind::Union(members) => self.union(members),
             Kind::Intersection(members) => self.intersection(members),
-            // One that contains itself ends at the depth that is looked at.
+            // A recursive shape ends at the maximum depth.
             Kind::Named(index) => match self.named.get(*index) {
                 Some(named) => self.model(&named.shape),
-                None => Modelled::default(),
+                None => ModelledType::default(),
             },
             Kind::Number { integer: false } | Kind::Any | Kind::Never | Kind::Tuple(_) => {
-                Modelled::default()
+                ModelledType::default()
             }
         }
     }
@@ -237,59 +245,59 @@ impl Modeller<'_> {
         Record(object.properties.iter().map(member).collect())
     }
 
-    fn union(&mut self, members: &[Shape]) -> Modelled {
-        let all: Vec<Modelled> = members.iter().map(|member| self.model(member)).collect();
+    fn union(&mut self, members: &[Shape]) -> ModelledType {
+        let all: Vec<ModelledType> = members.iter().map(|member| self.model(member)).collect();
         let nullable = all.iter().any(|member| member.nullable);
         let kinds = all
             .into_iter()
             .filter(|it| it.kind.is_some() || !it.nullable);
         let kinds: Option<Vec<Type>> = kinds.map(|it| it.kind).collect();
         let kind = kinds.and_then(|kinds| kinds.into_iter().map(Some).reduce(either).flatten());
-        Modelled { kind, nullable }
+        ModelledType { kind, nullable }
     }
 
-    fn intersection(&mut self, members: &[Shape]) -> Modelled {
+    fn intersection(&mut self, members: &[Shape]) -> ModelledType {
         let kinds: Vec<Type> = members
             .iter()
             .filter_map(|it| self.model(it).kind)
             .collect();
         let kind = kinds.into_iter().map(Some).reduce(both).flatten();
-        Modelled {
+        ModelledType {
             kind,
             nullable: false,
         }
     }
 }
 
-fn null() -> Modelled {
-    Modelled {
+fn null() -> ModelledType {
+    ModelledType {
         kind: None,
         nullable: true,
     }
 }
 
-fn literal(value: &Json) -> Modelled {
+fn literal(value: &Json) -> ModelledType {
     match value {
         Json::Null => null(),
-        Json::Bool(_) => Type::Truth.into(),
-        Json::String(_) => Type::Text.into(),
-        Json::Number(number) if whole(number).is_some() => Type::Whole.into(),
-        _ => Modelled::default(),
+        Json::Bool(_) => Type::Bool.into(),
+        Json::String(_) => Type::String.into(),
+        Json::Number(number) if whole(number).is_some() => Type::Long.into(),
+        _ => ModelledType::default(),
     }
 }
 
-/// What holds of a value that is one or the other.
+/// Returns the type of a value that has one of two types.
 fn either(one: Option<Type>, other: Option<Type>) -> Option<Type> {
     merged(one?, other?, |a, b| a && b, false)
 }
 
-/// What holds of a value that is both.
+/// Returns the type of a value that has both types.
 fn both(one: Option<Type>, other: Option<Type>) -> Option<Type> {
     merged(one?, other?, |a, b| a || b, true)
 }
 
-/// `alone`: whether a member of one side that is always there stays so when the other side
-/// does not name it.
+/// Merges two types. `alone` is whether a member that is required on one side stays required if the
+/// other side does not name it.
 fn merged(one: Type, other: Type, always: fn(bool, bool) -> bool, alone: bool) -> Option<Type> {
     let (Type::Record(Record(one)), Type::Record(Record(mut other))) = (&one, other.clone()) else {
         return (one == other).then_some(one);
@@ -329,12 +337,13 @@ mod tests {
     fn record(properties: &Json, required: &Json) -> Record {
         let schema = json!({"type": "object", "properties": properties, "required": required});
         let tool = json!({"name": "t", "inputSchema": schema});
-        Record::of(&codegen::shape::of(
+        Record::from_shape(&codegen::shape::tool_shape(
             &Description::parse("s", &tool).unwrap(),
         ))
     }
 
-    /// `?` marks what may be absent; unmodelled members are left out.
+    /// Checks the schema of the arguments. In `expected`, `?` marks optional members. Unmodelled
+    /// members are omitted.
     fn check(schema: &Json, expected: &str) {
         let record = record(&json!({ "x": schema }), &json!(["x"]));
         let spelt = record.0["x"].kind.as_ref().map(spelt);
@@ -345,9 +354,9 @@ mod tests {
 
     fn spelt(kind: &Type) -> String {
         match kind {
-            Type::Truth => "Bool".into(),
-            Type::Whole => "Long".into(),
-            Type::Text => "String".into(),
+            Type::Bool => "Bool".into(),
+            Type::Long => "Long".into(),
+            Type::String => "String".into(),
             Type::Set(member) => format!("Set<{}>", spelt(member)),
             Type::Record(Record(members)) => {
                 let member = |(name, member): (&String, &Member)| {
@@ -362,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cedar_can_say_exactly_is_modelled_and_nothing_else() {
+    fn only_exact_cedar_types_are_modelled() {
         for (schema, expected) in [
             (json!({"type": "string"}), "String"),
             (json!({"type": "integer"}), "Long"),
@@ -419,14 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_contains_itself_comes_to_an_end() {
+    fn recursive_schema_terminates() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/properties/x"}}});
         let record = record(&json!({ "x": node }), &json!([]));
         assert!(record.0["x"].kind.is_some());
     }
 
     #[test]
-    fn what_a_rule_does_not_see_is_named() {
+    fn unmodelled_arguments_are_named() {
         let schema = json!({
             "n": {"type": "integer"}, "f": {"type": "number"}, "s": {"type": ["string", "null"]},
             "l": {"type": "array", "items": {"type": "integer"}},
@@ -434,7 +443,7 @@ mod tests {
         });
         let record = record(&schema, &json!([]));
         let values = |args: Json| {
-            let mut lost = Lost::default();
+            let mut lost = UnmodelledArgs::default();
             let values = record.values(args.as_object().unwrap(), |_| true, &mut lost);
             let names: Vec<_> = values.into_keys().map(str::to_owned).collect();
             (names, lost.pointers)

@@ -1,15 +1,15 @@
-//! How deep a rule nests, told from its text: whatever parses and evaluates
-//! conditions goes down one step for each, on a stack that ends.
+//! Measures from a rule's text how deep it nests. Parsing and evaluating conditions recurses once
+//! per level, on a bounded stack.
 
 use super::source::{Mark, Scan};
 
-/// `&&`, `||`, `!`, `+`, `-`, `*`, `else` and further clauses of one rule, each of which may nest
-/// in the next.
+/// Maximum number of `&&`, `||`, `!`, `+`, `-`, `*`, `else` and additional clauses in one rule.
+/// Each of these may nest in the next.
 const JOINS_MAX: usize = 300;
-/// Brackets within brackets, and the members, indexes and calls that follow on each other.
+/// Maximum nesting of brackets plus chained members, indexes and calls.
 const STEPS_MAX: usize = 60;
 
-/// What is too much about a rule's text, and how much is allowed.
+/// Returns which limit a rule's text exceeds, or `None` if it exceeds none.
 pub(super) fn too_deep(text: &str) -> Option<String> {
     let mut nesting = Nesting::default();
     let mut scan = Scan::new(text);
@@ -27,18 +27,18 @@ pub(super) fn too_deep(text: &str) -> Option<String> {
         }
         if nesting.joins() > JOINS_MAX {
             return Some(format!(
-                "it joins more than {JOINS_MAX} conditions with &&, ||, !, +, -, *, else, when \
-                 and unless"
+                "the rule joins more than {JOINS_MAX} conditions with &&, ||, !, +, -, *, else, \
+                 when and unless"
             ));
         }
         if nesting.steps() > STEPS_MAX {
-            return Some(format!("it nests more than {STEPS_MAX} levels deep"));
+            return Some(format!("the rule nests more than {STEPS_MAX} levels deep"));
         }
     }
     None
 }
 
-/// The name or number with which a text begins, cut where Cedar cuts it.
+/// Returns the name or number at the start of a text, delimited as in Cedar.
 fn word(text: &str) -> &str {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit());
     let goes_on =
@@ -52,20 +52,20 @@ struct Nesting {
     halves: usize,
     joins: usize,
     clauses: usize,
-    /// Around what is read now, the outermost first.
+    /// The levels around the current one, the outermost first.
     around: Vec<Level>,
     here: Level,
     before: Before,
 }
 
-/// What stands between two brackets, as far as it is read.
+/// The text between two brackets, as far as it has been read.
 #[derive(Default)]
 struct Level {
-    /// Of the operand that is being read: what it holds, and each step that follows on that.
+    /// Height of the current operand: its nesting, plus each step that follows it.
     operand: usize,
-    /// Of the highest before it.
+    /// Maximum height of the earlier operands.
     highest: usize,
-    /// The bracket that opened it follows on an operand: an index or a call.
+    /// Whether the opening bracket follows an operand, as in an index or a call.
     is_step: bool,
 }
 
@@ -78,7 +78,7 @@ enum Before {
 }
 
 impl Nesting {
-    /// A character outside of words. A string is one.
+    /// Handles a character outside of words. A string counts as one character.
     fn sign(&mut self, sign: char) {
         match sign {
             '(' | '[' | '{' => self.open(),
@@ -102,7 +102,7 @@ impl Nesting {
     }
 
     fn word(&mut self, word: &str) {
-        // A member can be called by any word.
+        // A member may have any name, including a keyword.
         let word = if self.before == Before::Dot { "" } else { word };
         self.before = Before::Other;
         match word {
@@ -125,7 +125,7 @@ impl Nesting {
         self.around.push(std::mem::replace(&mut self.here, inner));
     }
 
-    /// What follows goes on from the whole.
+    /// Handles a closing bracket: the bracketed text becomes part of the current operand.
     fn close(&mut self) {
         let within = self.here.height() + 1;
         let step = usize::from(self.here.is_step);

@@ -1,33 +1,34 @@
-//! What to write instead of a part of a condition that the lint refuses, so that
-//! it says what its author will have meant and never lets more through.
+//! Proposes replacements for the parts of a condition that the lint refuses. A replacement is what
+//! the author probably meant, and never allows more calls.
 
 use cedar_policy::pst::{BinaryOp, Expr, Literal, UnaryOp};
 
-use super::fix::{Fix, part_of};
+use super::ast::{self, Clause, Node, PlacedPart, Polarity, Tree};
+use super::expr::{inner, literal_part, looks_raw, may_err, path, text};
+use super::fix::Fix;
 use super::kind::Kind;
-use super::lint::{LABELS, Sign, literal_part, looks_raw, may_err, text};
-use super::mentions::{APPROVAL, inner, path};
-use super::parts::{self, Clause, Node, Seen, Tree};
+use super::mentions::{APPROVAL, LABELS};
+use super::part_fix::part_of;
 use super::rule::Rule;
 use super::spelling::{quoted, spelt};
 use super::token::tokens;
 
-pub(super) struct Repair<'a> {
+pub(crate) struct Repair<'a> {
     rule: &'a Rule,
-    /// Empty where they are read otherwise than Cedar reads them.
+    /// The rule's clauses; empty if they could not be matched to Cedar's parse.
     clauses: Vec<Clause>,
 }
 
 impl<'a> Repair<'a> {
-    pub(super) fn of(rule: &'a Rule) -> Self {
+    pub(crate) fn new(rule: &'a Rule) -> Self {
         Self {
             rule,
-            clauses: parts::clauses(rule).unwrap_or_default(),
+            clauses: ast::clauses(rule).unwrap_or_default(),
         }
     }
 
-    pub(super) fn fix(&self, kind: Kind, part: Option<&Expr>) -> Option<Fix> {
-        let all = parts::seen(self.rule, &self.clauses);
+    pub(crate) fn fix(&self, kind: Kind, part: Option<&Expr>) -> Option<Fix> {
+        let all = ast::seen(self.rule, &self.clauses);
         let statement = &self.rule.statement;
         if kind == Kind::LabelsBesideSum {
             let sum = all.iter().find(|seen| may_err(seen.expr))?;
@@ -38,7 +39,7 @@ impl<'a> Repair<'a> {
         };
         match kind {
             Kind::PrincipalOrResource => {
-                let what = "leave that part out";
+                let what = "remove the condition on `principal` or `resource`";
                 Fix::without_part(statement, &self.clauses, seen.tree, what)
             }
             Kind::ApprovalMisused => {
@@ -58,7 +59,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// `principal` and `resource` without anything about them.
+    /// Removes the constraints on `principal` and `resource`.
     fn bare_scope(&self) -> Option<Fix> {
         let statement = &self.rule.statement;
         let all = tokens(statement.text());
@@ -73,12 +74,13 @@ impl<'a> Repair<'a> {
         };
         let of_principal = bound("principal", ",", 1)?;
         let of_resource = bound("resource", ")", 0)?;
-        let bare = Fix::replace(statement, of_principal, "", "leave both bare");
+        let what = "remove the constraints on `principal` and `resource`";
+        let bare = Fix::replace(statement, of_principal, "", what);
         Some(bare.and_replace(statement, of_resource, ""))
     }
 
-    /// The opposite, or the same said so that it takes.
-    fn labels(&self, seen: &Seen<'_>) -> Option<Fix> {
+    /// Inverts a test of labels, or rewrites it so that labels only deny.
+    fn labels(&self, seen: &PlacedPart<'_>) -> Option<Fix> {
         let statement = &self.rule.statement;
         let own = statement.text().get(seen.tree.range.clone())?;
         let text = match seen.expr {
@@ -93,7 +95,7 @@ impl<'a> Repair<'a> {
                 };
                 let (words, labels) = (spelt(left)?, spelt(right)?);
                 match seen.sign {
-                    Sign::Gives => format!("{words}.containsAll({labels})"),
+                    Polarity::Gives => format!("{words}.containsAll({labels})"),
                     _ => format!("{labels}.containsAll({words})"),
                 }
             }
@@ -113,7 +115,7 @@ impl<'a> Repair<'a> {
         Some(Fix::part(statement, seen, &text, format!("write {text}")))
     }
 
-    /// The `!` right before a part.
+    /// Returns the `!` directly before a part.
     fn negation(&self, part: &Tree) -> Option<&Tree> {
         fn within<'a>(tree: &'a Tree, part: &Tree) -> Option<&'a Tree> {
             match &tree.node {
@@ -131,8 +133,8 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// The level that is nearest to what is compared.
-fn approval(seen: &Seen<'_>) -> Option<String> {
+/// Rewrites a comparison with the approval to the nearest valid level.
+fn approval(seen: &PlacedPart<'_>) -> Option<String> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -149,13 +151,13 @@ fn approval(seen: &Seen<'_>) -> Option<String> {
     };
     let level = number.saturating_add(above).clamp(1, 2);
     match seen.sign {
-        Sign::Gives => Some(format!("context.approval >= {level}")),
-        Sign::Takes => Some(format!("context.approval < {level}")),
-        Sign::Either => None,
+        Polarity::Gives => Some(format!("context.approval >= {level}")),
+        Polarity::Takes => Some(format!("context.approval < {level}")),
+        Polarity::Either => None,
     }
 }
 
-/// `context.args == {"a": 1}`, member by member.
+/// Rewrites `context.args == {"a": 1}` as one comparison per member.
 fn members(expr: &Expr) -> Option<String> {
     let Expr::BinaryOp {
         op: BinaryOp::Eq,
@@ -180,8 +182,9 @@ fn members(expr: &Expr) -> Option<String> {
         .map(|it| it.join(" && "))
 }
 
-/// The fact that says where a path or an address leads.
-fn raw(seen: &Seen<'_>) -> Option<String> {
+/// Rewrites a comparison of a path or an address as text as a test of the fact with the roots of
+/// the paths, or the hosts of the addresses.
+fn raw(seen: &PlacedPart<'_>) -> Option<String> {
     let compared = texts(seen.expr).into_iter().find(|text| looks_raw(text))?;
     let host = compared.split_once("://").map(|(_, rest)| rest);
     let host = host.or_else(|| compared.starts_with("www.").then_some(compared.as_str()));
@@ -206,21 +209,22 @@ fn raw(seen: &Seen<'_>) -> Option<String> {
     )
 }
 
-/// A fact that is a set: all of it where that gives, any of it where that takes.
-pub(super) fn about(fact: &str, given: &str, taken: &str, sign: Sign) -> Option<String> {
+/// Writes a test of a fact that is a set: all members must match to permit, and any member may
+/// match to deny.
+pub(crate) fn about(fact: &str, given: &str, taken: &str, sign: Polarity) -> Option<String> {
     let (given, taken) = (quoted(given)?, quoted(taken)?);
     match sign {
-        Sign::Gives => Some(format!(
+        Polarity::Gives => Some(format!(
             "context has {fact} && [{given}].containsAll(context.{fact})"
         )),
-        Sign::Takes => Some(format!(
+        Polarity::Takes => Some(format!(
             "!(context has {fact} && !context.{fact}.contains({taken}))"
         )),
-        Sign::Either => None,
+        Polarity::Either => None,
     }
 }
 
-/// Everything that is written out in an expression.
+/// Returns all texts that an expression contains as literals.
 fn texts(expr: &Expr) -> Vec<String> {
     match expr {
         Expr::Like { pattern, .. } => vec![literal_part(pattern)],
@@ -235,8 +239,8 @@ fn texts(expr: &Expr) -> Vec<String> {
     }
 }
 
-/// A sum that is compared with a number, without the sum.
-pub(super) fn solved(rule: &Rule, seen: &Seen<'_>) -> Option<Fix> {
+/// Rewrites a comparison of a sum with a number as a comparison without arithmetic.
+pub(crate) fn solved(rule: &Rule, seen: &PlacedPart<'_>) -> Option<Fix> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -290,7 +294,7 @@ fn sign_of(op: BinaryOp) -> Option<&'static str> {
     })
 }
 
-/// `read + by < bound` is `read < bound - by`.
+/// Rewrites `read + by < bound` as `read < bound - by`.
 fn alone(sum: BinaryOp, op: BinaryOp, read: &Expr, by: i64, bound: i64) -> Option<String> {
     let (read, sign) = (spelt(read)?, sign_of(op)?);
     let bound = match sum {
@@ -311,16 +315,17 @@ fn alone(sum: BinaryOp, op: BinaryOp, read: &Expr, by: i64, bound: i64) -> Optio
     Some(format!("{read} {sign} {bound}"))
 }
 
-/// `a + b` is small where both are within half of the bound, and large where one is above it.
-fn halves(op: BinaryOp, one: &Expr, other: &Expr, bound: i64, sign: Sign) -> Option<String> {
+/// Splits a comparison of `a + b`: below the bound if both are below half of it, above if either is
+/// above half.
+fn halves(op: BinaryOp, one: &Expr, other: &Expr, bound: i64, sign: Polarity) -> Option<String> {
     let (one, other) = (spelt(one)?, spelt(other)?);
     let half = bound.div_euclid(2);
     match (op, sign) {
-        (BinaryOp::Less | BinaryOp::LessEq, Sign::Gives) => {
+        (BinaryOp::Less | BinaryOp::LessEq, Polarity::Gives) => {
             let is = sign_of(op)?;
             Some(format!("{one} {is} {half} && {other} {is} {half}"))
         }
-        (BinaryOp::Greater, Sign::Takes) => Some(format!("{one} > {half} || {other} > {half}")),
+        (BinaryOp::Greater, Polarity::Takes) => Some(format!("{one} > {half} || {other} > {half}")),
         _ => None,
     }
 }

@@ -1,62 +1,60 @@
-//! One rule: its text parsed, its annotations read. Whether what it speaks of
-//! exists is looked at elsewhere.
+//! Parses one rule and its annotations. Other modules check whether the rule does what its author
+//! intended, and whether the names in it exist.
 
-mod mend;
+pub(crate) mod syntax_fixes;
 
-use std::collections::{BTreeSet, HashMap};
-use std::str::FromStr as _;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cedar_policy::pst::{ActionConstraint, Clause, Effect};
-use cedar_policy::{Policy, PolicyId, PolicySet};
+use cedar_policy::{Policy, PolicyId};
 use codegen::closest::closest;
 use miette::{Diagnostic, LabeledSpan};
 
-use super::RULES_MAX;
 use super::finding::{Finding, did_you_mean};
-use super::fix::Fix;
 use super::grammar;
 use super::kind::Kind;
-use super::mentions::{APPROVAL, Mentions};
+use super::mentions::Mentions;
 use super::nesting::too_deep;
-use super::source::{Place, PolicyFile, Statement, statements};
+use super::source::{Place, Statement};
 
-/// The annotations there are.
-pub(super) const ID: &str = "id";
+/// Names of the known annotations.
+pub(crate) const ID: &str = "id";
 const OWNER: &str = "owner";
 const REASON: &str = "reason";
-const PROMPT: &str = "prompt";
+pub(crate) const PROMPT: &str = "prompt";
 const ANNOTATIONS: [&str; 4] = [ID, OWNER, REASON, PROMPT];
-pub(super) const ID_CHARS_MAX: usize = 80;
-pub(super) const TEXT_CHARS_MAX: usize = 400;
-/// Of all rules.
-pub(super) const FINDINGS_MAX: usize = 500;
-/// Of one rule: for each, the rule is gone through to find its place.
-pub(super) const RULE_FINDINGS_MAX: usize = 20;
+const NOT_CEDAR: &str = "the rule is not valid Cedar";
+pub(crate) const ID_CHARS_MAX: usize = 80;
+pub(crate) const TEXT_CHARS_MAX: usize = 400;
+/// Maximum number of findings for all rules together.
+pub(crate) const FINDINGS_MAX: usize = 500;
+/// Maximum number of findings per rule; finding the place of each one scans the rule.
+pub(crate) const RULE_FINDINGS_MAX: usize = 20;
 
-/// A rule as a reviewer wrote it.
+/// A parsed rule.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Unique over all files.
+    /// The rule's id, unique over all files.
     pub id: Arc<str>,
     pub owner: String,
     pub reason: String,
-    /// What a human is asked, where the rule asks.
+    /// The question for a human, if the rule asks.
     pub prompt: Option<String>,
     pub place: Place,
     pub forbids: bool,
-    /// It speaks of the approval level.
+    /// Whether the rule reads the approval level.
     pub asks: bool,
-    pub(super) scope: Scope,
-    pub(super) mentions: Mentions,
-    pub(super) clauses: Vec<Clause>,
-    pub(super) policy: Policy,
-    pub(super) statement: Statement,
+    pub(crate) scope: ActionScope,
+    pub(crate) mentions: Mentions,
+    pub(crate) clauses: Vec<Clause>,
+    pub(crate) policy: Policy,
+    pub(crate) statement: Statement,
 }
 
-/// Which actions a rule is about.
+/// The actions that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum ActionScope {
     All,
     /// `==`: one tool.
     Is(String),
@@ -64,98 +62,12 @@ pub(super) enum Scope {
     Within(Vec<String>),
 }
 
-/// All rules of all files, or what is wrong with them. It stops where nobody would go on
-/// reading: at one rule too many, which is the caller's to refuse, and at so many findings.
-pub(super) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
-    let mut rules: Vec<Rule> = Vec::new();
-    let mut places: HashMap<Arc<str>, Place> = HashMap::new();
-    let mut findings = Vec::new();
-    'all: for file in files {
-        let (name, text) = (file.name.as_str().into(), file.text.as_str().into());
-        let (rules_before, faults_before) = (rules.len(), findings.len());
-        for statement in statements(&name, &text) {
-            if rules.len() > RULES_MAX || findings.len() >= FINDINGS_MAX {
-                break 'all;
-            }
-            match Rule::read(statement, file.tightens) {
-                Ok(rule) => match places.get(&rule.id) {
-                    Some(earlier) => findings.push(id_twice(&rule, earlier)),
-                    None => {
-                        places.insert(Arc::clone(&rule.id), rule.place.clone());
-                        rules.push(rule);
-                    }
-                },
-                Err(found) => findings.extend(found),
-            }
-        }
-        if findings.len() == faults_before {
-            findings.extend(read_apart(&name, file, rules.get(rules_before..)));
-        }
-    }
-    if findings.is_empty() {
-        Ok(rules)
-    } else {
-        Err(findings)
-    }
-}
-
-/// Where a file is cut into rules is our own reading of it: Cedar has to find the same rules in
-/// the whole, or one that forbids could be taken for a comment.
-fn read_apart(name: &Arc<str>, file: &PolicyFile, rules: Option<&[Rule]>) -> Option<Finding> {
-    let mut ours: Vec<&str> = rules?.iter().map(|rule| &*rule.id).collect();
-    ours.sort_unstable();
-    let is_cedar = grammar::policies(&file.text).is_ok();
-    let whole = is_cedar.then(|| PolicySet::from_str(&file.text).ok());
-    let whole = whole.flatten();
-    let theirs = whole.as_ref().map(|set| {
-        let mut ids: Vec<&str> = set
-            .policies()
-            .map(|policy| policy.annotation(ID).unwrap_or_default())
-            .collect();
-        ids.sort_unstable();
-        ids
-    });
-    (theirs.as_ref() != Some(&ours)).then(|| {
-        let place = Place {
-            file: Arc::clone(name),
-            line: 1,
-            column: 1,
-        };
-        let count = theirs.map_or_else(|| "none".to_owned(), |ids| ids.len().to_string());
-        let what = "the file cannot be cut into rules";
-        let why = format!("as a whole it holds {count}, one by one {}", ours.len());
-        Finding::new(
-            Kind::FileUnclear,
-            place,
-            what,
-            why,
-            "write it again, as plain text",
-        )
-    })
-}
-
-fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
-    let finding = Finding::new(
-        Kind::IdTaken,
-        rule.statement.place_of("@id"),
-        format!("the rule id `{}` is taken", rule.id),
-        format!("by the rule at {earlier}"),
-        "give it another id",
-    );
-    let own = format!("{}-{}", rule.id, rule.place.line);
-    finding.fixed(mend::note(&rule.statement, ID, &own))
-}
-
-/// One rule by itself.
-pub(super) fn read_one(statement: Statement, tightens: bool) -> Result<Rule, Vec<Finding>> {
-    Rule::read(statement, tightens)
-}
-
 impl Rule {
-    fn read(statement: Statement, tightens: bool) -> Result<Self, Vec<Finding>> {
+    /// Parses a rule's text. The lint looks for suspicious conditions later.
+    pub(crate) fn parse(statement: Statement) -> Result<Self, Vec<Finding>> {
         if let Some(why) = too_deep(statement.text()) {
-            let next = "write several rules: any permit gives, and any forbid takes";
-            let what = "a rule that nests too deep";
+            let next = "split the rule: one permit is enough to allow, one forbid to deny";
+            let what = "the rule is too complex";
             let place = statement.place(0);
             return Err(vec![Finding::new(Kind::TooDeep, place, what, why, next)]);
         }
@@ -164,17 +76,11 @@ impl Rule {
         let syntax = policy.to_pst().map_err(|error| {
             let why = error.to_string();
             let place = statement.place(0);
-            vec![Finding::new(
-                Kind::Unreadable,
-                place,
-                "cannot be read",
-                why,
-                "",
-            )]
+            vec![Finding::new(Kind::Unreadable, place, NOT_CEDAR, why, "")]
         })?;
         let body = syntax.body();
-        let mentions = Mentions::of(body.clauses());
-        let rule = Self {
+        let mentions = Mentions::in_clauses(body.clauses());
+        Ok(Self {
             id: notes.id.as_str().into(),
             owner: notes.owner,
             reason: notes.reason,
@@ -182,94 +88,45 @@ impl Rule {
             place: statement.place(0),
             forbids: body.effect == Effect::Forbid,
             asks: mentions.asks(),
-            scope: Scope::of(&body.action),
+            scope: ActionScope::from_constraint(&body.action),
             clauses: body.clauses().clone(),
             policy: policy.new_id(PolicyId::new(&notes.id)),
             mentions,
             statement,
-        };
-        let findings = rule.oddities(tightens);
-        if findings.is_empty() {
-            Ok(rule)
-        } else {
-            Err(findings)
-        }
+        })
     }
 
-    fn oddities(&self, tightens: bool) -> Vec<Finding> {
-        let mut findings = super::lint::findings(self);
-        let mut found = |kind, word: &str, what: String, next: &str, fix| {
-            let place = self.statement.place_of(word);
-            findings.push(Finding::new(kind, place, what, "", next).fixed(fix));
-        };
-        if self.mentions.facts.contains(APPROVAL) && self.prompt.is_none() {
-            let what = format!("the rule `{}` asks and has no @prompt", self.id);
-            let next = "write @prompt(\"what a person is asked\")";
-            let asked = format!("{}. May it be done?", self.reason.trim_end_matches('.'));
-            let fix = mend::new_note(&self.statement, PROMPT, &asked);
-            found(Kind::PromptMissing, "approval", what, next, Some(fix));
-        }
-        if !self.asks && self.prompt.is_some() {
-            let what = format!("the @prompt of the rule `{}` is never shown", self.id);
-            let next = "leave it out, or speak of context.approval in the condition";
-            let fix = mend::without_note(&self.statement, PROMPT);
-            found(Kind::PromptIdle, "@prompt", what, next, fix);
-        }
-        if tightens && !self.forbids {
-            let what = format!(
-                "the rule `{}` permits, in a folder that may only tighten",
-                self.id
-            );
-            let next = "write a forbid, or name the folder with --policy";
-            let fix = Fix::without_rule(&self.statement, "leave the rule out");
-            found(Kind::TighteningPermits, "permit", what, next, Some(fix));
-        }
-        findings
-    }
-
-    /// As it would be with a change of its text; none when it could not be read.
-    pub(super) fn with(&self, fix: &Fix) -> Option<Self> {
-        let text: Arc<str> = fix.apply(self.statement.whole())?.into();
-        let name = Arc::clone(&self.place.file);
-        let all = statements(&name, &text);
-        let own = all
-            .into_iter()
-            .find(|it| it.start() == self.statement.start())?;
-        Self::read(own, false).ok()
-    }
-
-    /// Where an error of the Cedar parser or validator in this rule is.
-    pub(super) fn place_of(&self, error: &dyn Diagnostic) -> Place {
+    /// Returns the place of a Cedar parser or validator error in this rule.
+    pub(crate) fn place_of(&self, error: &dyn Diagnostic) -> Place {
         place_of(&self.statement, error)
     }
 
-    /// A finding at an error of the Cedar parser or validator in this rule.
-    pub(super) fn diagnosed(&self, kind: Kind, error: &dyn Diagnostic, what: &str) -> Finding {
+    /// Returns a finding for a Cedar parser or validator error in this rule.
+    pub(crate) fn diagnosed(&self, kind: Kind, error: &dyn Diagnostic, what: &str) -> Finding {
         diagnosed(kind, &self.statement, error, what)
     }
 }
 
-/// Cedar is given what fits its grammar, and nothing else: see [`grammar`].
+/// Parses a rule. Cedar's parser only gets text that fits its grammar: see [`grammar`].
 fn parsed(statement: &Statement) -> Result<Policy, Vec<Finding>> {
-    const WHAT: &str = "cannot be read";
     let (finding, at) = match grammar::policy(statement.text()) {
         Err(wrong) => {
             let place = statement.place(wrong.at);
-            let finding = Finding::new(Kind::Unreadable, place, WHAT, wrong.why, wrong.help);
+            let finding = Finding::new(Kind::Unreadable, place, NOT_CEDAR, wrong.why, wrong.help);
             (finding, wrong.at)
         }
         Ok(()) => match Policy::parse(None, statement.text()) {
             Ok(policy) => return Ok(policy),
             Err(errors) => {
-                let finding = diagnosed(Kind::Unreadable, statement, &errors, WHAT);
+                let finding = diagnosed(Kind::Unreadable, statement, &errors, NOT_CEDAR);
                 (finding, label(&errors).map_or(0, |label| label.offset()))
             }
         },
     };
-    Err(vec![finding.fixed(mend::syntax(statement, at))])
+    Err(vec![finding.fixed(syntax_fixes::syntax(statement, at))])
 }
 
-/// Where an error is, as far as it says.
+/// Returns the position that an error reports, if any.
 fn label(error: &dyn Diagnostic) -> Option<LabeledSpan> {
     error.labels().and_then(|mut labels| labels.next())
 }
@@ -282,7 +139,7 @@ fn diagnosed(kind: Kind, statement: &Statement, error: &dyn Diagnostic, what: &s
     let label = label(error);
     let place = place_of(statement, error);
     let said = error.to_string();
-    // Its own prefix names the policy, which the finding does too.
+    // Cedar's prefix names the policy, which the finding already does.
     let why = match said.strip_prefix("for policy `") {
         Some(rest) => rest
             .split_once("`, ")
@@ -299,8 +156,8 @@ fn diagnosed(kind: Kind, statement: &Statement, error: &dyn Diagnostic, what: &s
     Finding::new(kind, place, what, why, next)
 }
 
-impl Scope {
-    fn of(action: &ActionConstraint) -> Self {
+impl ActionScope {
+    fn from_constraint(action: &ActionConstraint) -> Self {
         match action {
             ActionConstraint::Any => Self::All,
             ActionConstraint::Eq(uid) => Self::Is(uid.eid.to_string()),
@@ -310,8 +167,8 @@ impl Scope {
         }
     }
 
-    /// `groups`: those of the tool.
-    pub(super) fn covers(&self, tool: &str, groups: &BTreeSet<String>) -> bool {
+    /// Whether the scope covers a tool; `groups` are the groups of this tool.
+    pub(crate) fn covers(&self, tool: &str, groups: &BTreeSet<String>) -> bool {
         match self {
             Self::All => true,
             Self::Is(name) => name == tool,
@@ -322,7 +179,7 @@ impl Scope {
     }
 }
 
-/// What the annotations say.
+/// The values of a rule's annotations.
 struct Notes {
     id: String,
     owner: String,
@@ -333,7 +190,7 @@ struct Notes {
 impl Notes {
     fn read(statement: &Statement, policy: &Policy) -> Result<Self, Vec<Finding>> {
         let mut findings = Vec::new();
-        // What is there under a misspelt name is not missing too.
+        // A misspelt annotation is not also reported as missing.
         let mut meant_names = BTreeSet::new();
         let mut annotations: Vec<_> = policy.annotations().collect();
         annotations.sort_unstable();
@@ -346,18 +203,18 @@ impl Notes {
                 let meant = closest(name, ANNOTATIONS);
                 meant_names.extend(meant);
                 let meant = meant.map(|it| format!("@{it}"));
-                let why = "there are @id, @owner, @reason and @prompt";
+                let why = "the annotations are @id, @owner, @reason and @prompt";
                 let what = format!("unknown annotation `@{name}`");
                 let next = did_you_mean(meant.as_deref());
                 let fix = match &meant {
-                    Some(meant) => mend::word(statement, &format!("@{name}"), meant),
-                    None => mend::without_note(statement, name),
+                    Some(meant) => syntax_fixes::word(statement, &format!("@{name}"), meant),
+                    None => syntax_fixes::without_note(statement, name),
                 };
                 let kind = Kind::AnnotationUnknown;
                 findings.push(Finding::new(kind, place(), what, why, next).fixed(fix));
             } else if let Some(why) = bad_text(name, text) {
-                let what = format!("the @{name} cannot be used");
-                let fix = mend::note(statement, name, &mend::usable(name, text));
+                let what = format!("invalid @{name}");
+                let fix = syntax_fixes::note(statement, name, &syntax_fixes::usable(name, text));
                 let kind = Kind::AnnotationUnusable;
                 findings.push(Finding::new(kind, place(), what, why, "").fixed(fix));
             }
@@ -372,13 +229,13 @@ impl Notes {
         for (name, example) in [
             (ID, "no-mail-after-web"),
             (OWNER, "security"),
-            (REASON, "why the rule is there"),
+            (REASON, "why the rule exists"),
         ] {
             if policy.annotation(name).is_none() && !meant_names.contains(name) {
                 let next = format!("write @{name}(\"{example}\")");
-                let what = format!("a rule without @{name}");
+                let what = format!("the rule has no @{name}");
                 let kind = Kind::AnnotationMissing;
-                let fix = mend::new_note(statement, name, &mend::usable(name, ""));
+                let fix = syntax_fixes::new_note(statement, name, &syntax_fixes::usable(name, ""));
                 let finding = Finding::new(kind, statement.place(0), what, "", next);
                 findings.push(finding.fixed(Some(fix)));
             }
@@ -395,51 +252,19 @@ fn bad_text(name: &str, text: &str) -> Option<String> {
     let chars = text.chars().count();
     let fits_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.trim().is_empty() {
-        return Some("it is empty".into());
+        return Some("the text is empty".into());
     }
     if name == ID && !(chars <= ID_CHARS_MAX && text.chars().all(fits_id)) {
-        let why = format!("an id is at most {ID_CHARS_MAX} letters, digits, `-`, `_` and `.`");
+        let why = format!("an id has up to {ID_CHARS_MAX} letters, digits, `-`, `_` and `.`");
         return Some(why);
     }
     if chars > TEXT_CHARS_MAX {
         return Some(format!(
-            "it has {chars} characters; {TEXT_CHARS_MAX} are allowed"
+            "the text has {chars} characters; at most {TEXT_CHARS_MAX} are allowed"
         ));
     }
     let odd = text
         .chars()
         .any(|c| c.is_control() || codegen::text::is_invisible(c));
-    odd.then(|| "it holds characters that cannot be seen, or a line break".into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_of_which_a_rule_was_not_read_is_refused() {
-        let rule = |id: &str| {
-            format!(
-                "@id(\"{id}\") @owner(\"o\") @reason(\"r\") permit(principal, action, resource);\n"
-            )
-        };
-        let file = |text: String| PolicyFile {
-            name: "a.cedar".into(),
-            text,
-            tightens: false,
-        };
-        let both = file(rule("a") + &rule("b"));
-        let rules = read(std::slice::from_ref(&both)).unwrap();
-        let found = |file: &PolicyFile, rules: &[Rule]| {
-            read_apart(&"a.cedar".into(), file, Some(rules)).map(|it| it.why)
-        };
-        assert_eq!(found(&both, &rules), None);
-        let why = "as a whole it holds 2, one by one 1";
-        assert_eq!(found(&both, &rules[..1]).as_deref(), Some(why));
-        let other = file(rule("a") + &rule("c"));
-        assert!(found(&other, &rules).is_some());
-        let broken = file(rule("a") + "permit(");
-        let why = "as a whole it holds none, one by one 1";
-        assert_eq!(found(&broken, &rules[..1]).as_deref(), Some(why));
-    }
+    odd.then(|| "the text contains invisible characters or a line break".into())
 }

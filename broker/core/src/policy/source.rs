@@ -1,5 +1,5 @@
-//! Policy files as text: where each rule begins, and where in a file something
-//! stands. Says nothing about what a rule means.
+//! Policy files as text: where each rule begins, and the line and column of a position. This module
+//! does not parse rules.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-/// More than any file that a person reviews.
+/// Maximum size of a policy file; larger files cannot be reviewed.
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// What ends a comment in Cedar: either, by itself.
+/// Characters that end a comment in Cedar, each by itself.
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 /// One policy file, read by the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// As it is called in messages, such as `policies/flow.cedar`.
+    /// Name of the file in messages, such as `policies/flow.cedar`.
     pub name: String,
     pub text: String,
-    /// It may forbid, and permits nothing.
+    /// Whether the file may only forbid.
     pub tightens: bool,
 }
 
-/// A place in a file; line and column are 1-based, a column is a character.
+/// A place in a file. Line and column are 1-based; a column counts characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
     pub file: Arc<str>,
@@ -32,14 +32,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of a byte of a text; one past its end is its end.
+    /// Returns the place of a byte of a text. An offset past the end gives the end.
     #[must_use]
-    pub fn of(file: &Arc<str>, text: &str, offset: usize) -> Self {
+    pub fn at_offset(file: &Arc<str>, text: &str, offset: usize) -> Self {
         Spot::FIRST.after(text, offset).in_file(file)
     }
 }
 
-/// A line and a column, 1-based.
+/// A 1-based line and column.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     line: u32,
@@ -49,7 +49,8 @@ struct Spot {
 impl Spot {
     const FIRST: Self = Self { line: 1, column: 1 };
 
-    /// Of a byte of the text that begins here; one past its end is its end.
+    /// Returns the position of a byte of the text that begins here. An offset past the end gives
+    /// the end.
     fn after(self, text: &str, offset: usize) -> Self {
         let mut at = offset.min(text.len());
         while !text.is_char_boundary(at) {
@@ -81,49 +82,54 @@ impl fmt::Display for Place {
     }
 }
 
-/// One rule's text within its file.
+/// The text of one rule within its file.
 #[derive(Debug, Clone)]
-pub(super) struct Statement {
+pub(crate) struct Statement {
     file: Arc<str>,
     whole: Arc<str>,
     start: usize,
     end: usize,
-    /// Where it begins.
+    /// Position of the rule's first character.
     spot: Spot,
 }
 
 impl Statement {
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.whole.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Where it begins in its file.
-    pub(super) fn start(&self) -> usize {
+    /// Returns the byte offset of the rule in its file.
+    pub(crate) fn start(&self) -> usize {
         self.start
     }
 
-    /// The text of that file.
-    pub(super) fn whole(&self) -> &str {
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.start..self.end
+    }
+
+    /// Returns the text of the whole file.
+    pub(crate) fn whole(&self) -> &str {
         &self.whole
     }
 
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.end
     }
 
-    /// The place of a byte of [`Statement::text`].
-    pub(super) fn place(&self, offset: usize) -> Place {
+    /// Returns the place of a byte of [`Statement::text`].
+    pub(crate) fn place(&self, offset: usize) -> Place {
         let text = self.whole.get(self.start..).unwrap_or_default();
         self.spot.after(text, offset).in_file(&self.file)
     }
 
-    /// Where a word stands outside of comments, or the beginning.
-    pub(super) fn place_of(&self, word: &str) -> Place {
+    /// Returns the place of a word outside of comments, or the start of the rule.
+    pub(crate) fn place_of(&self, word: &str) -> Place {
         self.place(self.find(word).unwrap_or_default())
     }
 
-    /// The byte of [`Statement::text`] at which a word stands outside of comments.
-    pub(super) fn find(&self, word: &str) -> Option<usize> {
+    /// Returns the byte offset in [`Statement::text`] of the first occurrence of a word outside of
+    /// comments.
+    pub(crate) fn find(&self, word: &str) -> Option<usize> {
         let text = self.text();
         let comments = comments(text);
         let is_comment = |at: usize| {
@@ -147,14 +153,14 @@ fn comments(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The rules of a file, each with the semicolon that ends it. What follows the last one
-/// is a statement too, unless it is space and comments.
-pub(super) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
+/// Splits a file into rules, each with its closing semicolon. Text after the last semicolon is a
+/// statement too, unless it is only space and comments.
+pub(crate) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
     one_by_one(file, whole).collect()
 }
 
-/// The same, each read when it is wanted.
-pub(super) fn one_by_one<'a>(
+/// Splits a file into rules lazily.
+pub(crate) fn one_by_one<'a>(
     file: &'a Arc<str>,
     whole: &'a Arc<str>,
 ) -> impl Iterator<Item = Statement> + 'a {
@@ -184,27 +190,27 @@ pub(super) fn one_by_one<'a>(
     })
 }
 
-/// Goes over a text in pieces, and knows strings and comments.
-pub(super) struct Scan<'a> {
+/// A scanner that divides a text into strings, comments, semicolons and other characters.
+pub(crate) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Comment {
         end: usize,
     },
     Semicolon,
-    /// A string, or a character that is neither space nor part of one.
+    /// A string, or a single character that is not white space.
     Text,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    pub(super) fn next(&mut self) -> Option<(usize, Mark)> {
+    pub(crate) fn next(&mut self) -> Option<(usize, Mark)> {
         loop {
             let at = self.at;
             let rest = self.text.get(at..)?;
@@ -228,8 +234,9 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// With both quotes; to the end of the text when the closing one is missing.
-pub(super) fn string_bytes(text: &str) -> usize {
+/// Returns the length of a string with both quotes, or of the whole text if the closing quote is
+/// missing.
+pub(crate) fn string_bytes(text: &str) -> usize {
     let mut escaped = true;
     for (at, c) in text.char_indices() {
         match (c, escaped) {
@@ -256,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_ends_at_a_semicolon_that_is_no_text_and_no_comment() {
+    fn statement_ends_at_semicolon_outside_text_and_comment() {
         check(
             "// a; b\n  permit(\";\\\"\" // ;\n);forbid();\n// end;\n",
             &[("permit(\";\\\"\" // ;\n);", 2, 3), ("forbid();", 3, 3)],
@@ -273,9 +280,9 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_found_past_the_comments_that_hold_it() {
+    fn word_is_found_past_comments() {
         let file: Arc<str> = "a.cedar".into();
-        // Quadratic in the comments, this would take minutes.
+        // A scan that is quadratic in the number of comments would take minutes here.
         let text = format!("permit{}\"// a\"; a", "//a\n".repeat(200_000));
         let statement = &statements(&file, &text.as_str().into())[0];
         let place = statement.place_of("a");
@@ -284,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_counts_lines_and_characters() {
+    fn place_counts_lines_and_characters() {
         let file: Arc<str> = "a.cedar".into();
         let text = "é\n äb;";
         let all = statements(&file, &text.into());

@@ -1,9 +1,9 @@
-//! Expressions as a rule writes them, as far as fixes need it: ways into the
-//! context, texts, numbers, truths, and sets of these.
+//! Writes expressions as Cedar text, as far as fixes need it: paths into the context, texts,
+//! numbers, booleans, and sets of these.
 
 use cedar_policy::pst::{Expr, Literal, Var};
 
-pub(super) fn spelt(expr: &Expr) -> Option<String> {
+pub(crate) fn spelt(expr: &Expr) -> Option<String> {
     Some(match expr {
         Expr::Var(Var::Context) => "context".to_owned(),
         Expr::GetAttr { expr, attr } => {
@@ -24,13 +24,13 @@ pub(super) fn spelt(expr: &Expr) -> Option<String> {
     })
 }
 
-/// None for what would need an escape that is not needed anywhere.
-pub(super) fn quoted(text: &str) -> Option<String> {
+/// Quotes a text, or returns `None` if it contains a control character.
+pub(crate) fn quoted(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| !c.is_control());
     is_plain.then(|| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
-/// Whether it can follow a dot.
+/// Whether the word can follow a dot as a member name.
 fn is_name(word: &str) -> bool {
     const RESERVED: [&str; 9] = [
         "true", "false", "if", "then", "else", "in", "is", "like", "has",

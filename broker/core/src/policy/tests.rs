@@ -1,13 +1,13 @@
-//! Rules and one call in; the level and the rules that decided out.
+//! Tests of the level and the deciding rules for given rules and a call.
 
 mod nesting;
+mod prefilter;
 mod property;
 mod shipped;
-mod sifted;
 mod words;
 
 use super::*;
-use crate::flow::Labels;
+use crate::labels::Labels;
 use crate::testing::{args, tool};
 use codegen::description::Description;
 
@@ -29,7 +29,7 @@ fn vocabulary() -> Vocabulary {
         let mut known = tool(name);
         known.effects.read_only = Some(read_only);
         let listed = json!({"name": name, "inputSchema": schema});
-        let shape = codegen::shape::of(&Description::parse("s", &listed).unwrap());
+        let shape = codegen::shape::tool_shape(&Description::parse("s", &listed).unwrap());
         let groups = groups.iter().map(|it| (*it).to_owned()).collect();
         vocabulary.add(&known.id, known.effects, &groups, &shape);
     }
@@ -47,7 +47,7 @@ fn file(text: &str) -> PolicyFile {
     }
 }
 
-/// Rules such as `id: permit(…) …;`, each with the annotations that it needs.
+/// Returns files for rules such as `id: permit(…) …;`, with the annotations that each needs.
 fn files(rules: &[&str]) -> Vec<PolicyFile> {
     let annotated = |rule: &&str| {
         let (id, body) = rule.split_once(": ").unwrap();
@@ -67,7 +67,7 @@ fn load(rules: &[&str]) -> Policies {
     Policies::load(&files(rules), vocabulary(), true).unwrap()
 }
 
-fn judge(rules: &[&str], tool: &str, text: &str, facts: &Facts) -> Judged {
+fn judge(rules: &[&str], tool: &str, text: &str, facts: &Facts) -> PolicyVerdict {
     load(rules).judge(&ToolId::parse(tool).unwrap(), &args(text), facts)
 }
 
@@ -104,7 +104,7 @@ const ASK_EACH: &str = "ask-each: forbid(principal, action in Action::\"server:m
 const ARGS_OPS: &str = r#"{"project":"OPS"}"#;
 
 #[test]
-fn a_permit_allows_a_forbid_denies_and_nothing_denies() {
+fn permit_allows_forbid_denies_and_default_denies() {
     check(&[], "ops.read", ARGS_OPS, (Level::Deny, &[]));
     check(&[ALL], "ops.read", ARGS_OPS, (Level::Allow, &["all"]));
     check(
@@ -130,7 +130,7 @@ fn a_permit_allows_a_forbid_denies_and_nothing_denies() {
 }
 
 #[test]
-fn a_condition_sees_the_exact_arguments_of_its_tool() {
+fn condition_sees_exact_arguments() {
     for (text, level) in [
         (r#"{"project":"x","count":3}"#, Level::Allow),
         (r#"{"project":"x","count":3.0}"#, Level::Allow),
@@ -146,7 +146,7 @@ fn a_condition_sees_the_exact_arguments_of_its_tool() {
 }
 
 #[test]
-fn the_smallest_approval_that_allows_is_asked_for() {
+fn smallest_sufficient_approval_is_asked() {
     check(
         &[ASK_RUN],
         "ops.read",
@@ -186,7 +186,7 @@ fn the_smallest_approval_that_allows_is_asked_for() {
 }
 
 #[test]
-fn whoever_is_told_hears_the_rule_its_place_its_reason_and_its_prompt() {
+fn verdict_names_rule_place_reason_and_prompt() {
     let asked = judge(&[ALL, ASK_EACH], "mail.send", ARGS_OPS, &clean());
     let reasons = [
         "rule `ask-each` (p.cedar:1) asks: r",
@@ -196,11 +196,11 @@ fn whoever_is_told_hears_the_rule_its_place_its_reason_and_its_prompt() {
     assert_eq!(asked.told, ["rule `ask-each`", "rule `all`"]);
     assert_eq!(asked.prompts, ["ok?"]);
     let denied = judge(&[], "mail.send", ARGS_OPS, &clean());
-    assert_eq!(denied.reasons, ["no rule of the policies permits it"]);
+    assert_eq!(denied.reasons, ["no policy rule permits the call"]);
 }
 
 #[test]
-fn a_rule_that_cannot_be_evaluated_denies_the_call() {
+fn rule_evaluation_error_denies() {
     let overflows = "over: forbid(principal, action == Action::\"ops.write-all\", resource) \
                      when { context.args has count && context.args.count * 9223372036854775807 > 10 };";
     let text = r#"{"project":"x","count":3}"#;
@@ -228,7 +228,7 @@ fn a_rule_that_cannot_be_evaluated_denies_the_call() {
 }
 
 #[test]
-fn an_argument_that_no_rule_can_see_is_named_and_a_required_one_denies() {
+fn unmodelled_argument_is_named_and_required_one_denies() {
     let unseen =
         "unseen: forbid(principal, action, resource) when { !context.unmodelled.isEmpty() };";
     check(
@@ -250,7 +250,7 @@ fn an_argument_that_no_rule_can_see_is_named_and_a_required_one_denies() {
         r#"{"project":7}"#,
         (Level::Deny, &["ops"]),
     );
-    // Above 2⁵³, and exact all the same.
+    // The number is above 2⁵³ and still exact.
     let many = "many: forbid(principal, action, resource) \
                 when { context.args has count && context.args.count > 9007199254740992 };";
     let text = r#"{"project":"x","count":9007199254740994}"#;
@@ -262,9 +262,9 @@ fn an_argument_that_no_rule_can_see_is_named_and_a_required_one_denies() {
     );
 }
 
-/// Cedar ends a comment at it too.
+/// Cedar also ends a comment at a carriage return.
 #[test]
-fn what_follows_a_carriage_return_is_no_comment() {
+fn carriage_return_ends_comment() {
     let [all, no] =
         [ALL, "no: forbid(principal, action, resource);"].map(|it| files(&[it]).remove(0).text);
     for comment in ["// none\r", "// none\r\n", "// none\n\r", "//\r"] {
@@ -281,7 +281,7 @@ fn what_follows_a_carriage_return_is_no_comment() {
 }
 
 #[test]
-fn a_fact_that_is_absent_is_absent() {
+fn absent_fact_is_absent_in_context() {
     let inside = "inside: permit(principal, action, resource) \
                   when { context has path_roots && [\"work\"].containsAll(context.path_roots) };";
     let with = |roots: &[&str]| Facts {
@@ -298,7 +298,7 @@ fn a_fact_that_is_absent_is_absent() {
 }
 
 #[test]
-fn a_tightening_file_takes_and_never_gives() {
+fn tightening_file_never_permits() {
     let tight = |text: &str| PolicyFile {
         tightens: true,
         ..files(&[text]).remove(0)
@@ -314,14 +314,17 @@ fn a_tightening_file_takes_and_never_gives() {
         alone.judge(&other, &args(ARGS_OPS), &clean()).level,
         Level::Allow
     );
-    let found = Policies::load(&[tight(ALL)], vocabulary(), false).unwrap_err();
-    assert!(found[0].what.contains("may only tighten"), "{}", found[0]);
+    let found = Policies::load(&[tight(ALL)], vocabulary(), false)
+        .unwrap_err()
+        .findings()
+        .to_vec();
+    assert!(found[0].what.contains("may only forbid"), "{}", found[0]);
 }
 
 fn findings(text: &str) -> Vec<String> {
     match Policies::load(&[file(text)], vocabulary(), true) {
         Ok(_) => Vec::new(),
-        Err(findings) => findings.iter().map(ToString::to_string).collect(),
+        Err(invalid) => invalid.findings().iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -332,7 +335,7 @@ fn check_found(rule: &str, expected: &str) {
 }
 
 #[test]
-fn whatever_is_misspelt_is_an_error_with_its_place_and_what_was_meant() {
+fn misspelling_is_an_error_with_place_and_suggestion() {
     for (rule, expected) in [
         (
             "permit(principal, action == Action::\"ops.raed\", resource);",
@@ -348,7 +351,7 @@ fn whatever_is_misspelt_is_an_error_with_its_place_and_what_was_meant() {
         ),
         (
             "permit(principal, action == Action::\"server:ops\", resource);",
-            "p.cedar:4:37: `server:ops` is a group, and no call is one; \
+            "p.cedar:4:37: `server:ops` is a group, not a tool; \
              write `action in Action::\"server:ops\"`",
         ),
         (
@@ -378,7 +381,7 @@ fn whatever_is_misspelt_is_an_error_with_its_place_and_what_was_meant() {
 }
 
 #[test]
-fn what_is_optional_is_asked_for_before_it_is_read_and_types_fit() {
+fn optional_members_need_has_check_and_types_must_match() {
     let count = "permit(principal, action, resource) when { context.args.count < 3 };";
     let host = "permit(principal, action, resource) when { context.dest_hosts.contains(\"x\") };";
     let kind = "permit(principal, action, resource) when { context.args.project < 3 };";
@@ -394,29 +397,29 @@ fn what_is_optional_is_asked_for_before_it_is_read_and_types_fit() {
 }
 
 #[test]
-fn each_rule_says_what_it_is_called_whose_it_is_and_why() {
+fn each_rule_needs_id_owner_and_reason() {
     let rule = "permit(principal, action, resource);";
     for (text, expected) in [
         (
             format!("@owner(\"o\") @reason(\"r\") {rule}"),
-            "a rule without @id",
+            "the rule has no @id",
         ),
         (
             format!("@id(\"x\") @reason(\"r\") {rule}"),
-            "a rule without @owner",
+            "the rule has no @owner",
         ),
         (
             format!("@id(\"x\") @owner(\"o\") {rule}"),
-            "a rule without @reason",
+            "the rule has no @reason",
         ),
         (
             format!("@id(\"x\") @owner(\"o\") @reason(\"r\") @reson(\"r\") {rule}"),
-            "unknown annotation `@reson`: there are @id, @owner, @reason and @prompt; \
+            "unknown annotation `@reson`: the annotations are @id, @owner, @reason and @prompt; \
              did you mean `@reason`?",
         ),
         (
             format!("@id(\"a b\") @owner(\"o\") @reason(\"r\") {rule}"),
-            "the @id cannot be used: an id is at most 80 letters, digits, `-`, `_` and `.`",
+            "invalid @id: an id has up to 80 letters, digits, `-`, `_` and `.`",
         ),
         (
             format!("@id(\"x\") @owner(\"o\") @reason(\"r\") @prompt(\"p\") {rule}"),
@@ -426,18 +429,18 @@ fn each_rule_says_what_it_is_called_whose_it_is_and_why() {
             "@id(\"x\") @owner(\"o\") @reason(\"r\") permit(principal, action, resource) \
              when { context.approval >= 1 };"
                 .to_owned(),
-            "the rule `x` asks and has no @prompt",
+            "the rule `x` asks a person and has no @prompt",
         ),
         (
             format!(
                 "@id(\"x\") @owner(\"o\") @reason(\"r\") {rule} @id(\"x\") @owner(\"o\") @reason(\"r\") {rule}"
             ),
-            "the rule id `x` is taken",
+            "the rule id `x` is already used",
         ),
-        ("permit(principal action);".to_owned(), "cannot be read"),
+        ("permit(principal action);".to_owned(), "not valid Cedar"),
         (
             "permit(principal, action, resource)".to_owned(),
-            "cannot be read",
+            "not valid Cedar",
         ),
     ] {
         let found = findings(&text);
@@ -449,7 +452,7 @@ fn each_rule_says_what_it_is_called_whose_it_is_and_why() {
 }
 
 #[test]
-fn a_rule_for_a_server_that_is_not_here_waits_for_it() {
+fn rule_for_absent_server_waits() {
     let github = "gh: forbid(principal, action in [Action::\"github.merge\", \
                   Action::\"server:github\"], resource) when { context.args.base == \"main\" };";
     let both = "both: permit(principal, action in [Action::\"github.merge\", Action::\"ops.read\"], \
@@ -466,9 +469,36 @@ fn a_rule_for_a_server_that_is_not_here_waits_for_it() {
 }
 
 #[test]
-fn the_digest_changes_with_the_text_of_any_rule() {
+fn digest_changes_with_any_rule_text() {
     let digest = |rules: &[&str]| load(rules).digest();
     assert_eq!(digest(&[ALL]), digest(&[ALL]));
     assert_ne!(digest(&[ALL]), digest(&[READS]));
     assert_ne!(digest(&[ALL]), digest(&[]));
+}
+
+#[test]
+fn load_refuses_more_rules_and_more_text_than_the_maximum() {
+    let file = |text: String| PolicyFile {
+        name: "a.cedar".into(),
+        text,
+        tightens: false,
+    };
+    let rules = |count: usize| -> String {
+        let rule = "\") @owner(\"o\") @reason(\"r\") permit(principal, action, resource);";
+        (0..count).map(|n| format!("@id(\"r{n}{rule}")).collect()
+    };
+    let refused = |files: &[PolicyFile]| match Policies::load(files, vocabulary(), true) {
+        Ok(_) => String::new(),
+        Err(invalid) => {
+            let first = &invalid.findings()[0];
+            format!("{} {}", first.kind.as_str(), first.what)
+        }
+    };
+    assert_eq!(refused(&[file(rules(RULES_MAX))]), "");
+    let many = [file(rules(RULES_MAX + 1))];
+    assert_eq!(refused(&many), "too-many more than 2000 rules");
+    let half = "//\n".repeat(TEXT_BYTES_MAX / 6);
+    assert_eq!(refused(&[file(half.clone()), file(half.clone())]), "");
+    let long = [file(half.clone()), file(half), file("// a".into())];
+    assert_eq!(refused(&long), "too-many more than 512 KiB of rules");
 }

@@ -1,21 +1,21 @@
-//! A rule's text cut into tokens, each with where it stands. Nothing is decided
-//! by them: places and fixes are found with them.
+//! Splits a rule's text into tokens with their positions. Tokens only serve to find places and
+//! fixes; no decision depends on them.
 
 use std::ops::Range;
 
 use super::source::{Mark, Scan, string_bytes};
 
-/// Signs of two characters; every other one stands for itself.
+/// Two-character operators; every other operator is one character.
 const LONG_SIGNS: [&str; 7] = ["::", "==", "!=", "<=", ">=", "&&", "||"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token<'a> {
-    pub(super) at: usize,
-    /// A word, a number, a text with its quotes, or a sign.
-    pub(super) text: &'a str,
+pub(crate) struct Token<'a> {
+    pub(crate) at: usize,
+    /// A word, a number, a string with its quotes, or an operator.
+    pub(crate) text: &'a str,
 }
 
-pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut scan = Scan::new(text);
     let mut seen = 0;
@@ -45,12 +45,12 @@ fn bytes(rest: &str) -> usize {
 }
 
 impl Token<'_> {
-    pub(super) fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
-    /// 1 for what opens a bracket, -1 for what closes one.
-    pub(super) fn depth(&self) -> i32 {
+    /// Returns 1 for an opening bracket, -1 for a closing one, else 0.
+    pub(crate) fn depth(&self) -> i32 {
         match self.text {
             "(" | "[" | "{" => 1,
             ")" | "]" | "}" => -1,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_texts_and_signs_are_told_apart() {
+    fn token_kinds_are_distinguished() {
         let text = "a.b_1==\"x \\\" // y\" // c\n&& -3::[é]";
         let found: Vec<_> = tokens(text).iter().map(|it| it.text).collect();
         let expected = [

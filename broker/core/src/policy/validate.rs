@@ -1,5 +1,5 @@
-//! Rules held against what they can speak of: tools, groups, arguments and
-//! facts that do not exist, and types that do not fit, each with its place.
+//! Checks rules against the tools of a run. Finds tools, groups, arguments and facts that do not
+//! exist, and types that do not match.
 
 mod mismatch;
 
@@ -10,40 +10,41 @@ use cedar_policy::pst::{Clause, Expr};
 use cedar_policy::{PolicySet, ValidationMode, Validator};
 use codegen::closest::{closest, closest_tool};
 
+use super::expr::{inner, path};
 use super::fact::FACTS;
 use super::finding::{Finding, did_you_mean};
 use super::fix::Fix;
 use super::kind::Kind;
-use super::mentions::{ARGS, inner, path};
-use super::rule::{FINDINGS_MAX, RULE_FINDINGS_MAX, Rule, Scope};
+use super::mentions::ARGS;
+use super::rule::{ActionScope, FINDINGS_MAX, RULE_FINDINGS_MAX, Rule};
 use super::token::{Token, tokens};
 use super::vocabulary::{ACTION, SERVER, Vocabulary, context_names, is_file_word};
 use crate::id::ServerName;
 
-/// Rules that Cedar validates before it is looked whether there is too much to tell already.
+/// Number of rules that Cedar validates before the number of findings is checked.
 const RULES_AT_ONCE: usize = 100;
 
-/// Everything that is wrong. Nothing, when the rules can be used.
-pub(super) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
+/// Returns all findings; an empty list means that the rules are valid.
+pub(crate) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
     Checker::new(vocabulary).check(rules)
 }
 
-/// Checks rules against one vocabulary, over and over.
-pub(super) struct Checker<'a> {
+/// Checks several sets of rules against one vocabulary, and keeps the validator between the checks.
+pub(crate) struct Checker<'a> {
     vocabulary: &'a Vocabulary,
-    /// The latest, and the strangers in it: most rules have none.
+    /// The latest validator, and the actions of other servers in its schema; usually none.
     validator: Option<(BTreeSet<String>, Validator)>,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(vocabulary: &'a Vocabulary) -> Self {
+    pub(crate) fn new(vocabulary: &'a Vocabulary) -> Self {
         Self {
             vocabulary,
             validator: None,
         }
     }
 
-    pub(super) fn check(&mut self, rules: &[Rule]) -> Vec<Finding> {
+    pub(crate) fn check(&mut self, rules: &[Rule]) -> Vec<Finding> {
         let (mut findings, strangers) = unknown(rules, self.vocabulary);
         if findings.is_empty() {
             findings = self.typed(rules, strangers);
@@ -65,7 +66,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What is named and not there, and the names of what belongs to servers that are not here.
+/// Returns findings for unknown names, and the actions that belong to servers outside this run.
 fn unknown(rules: &[Rule], vocabulary: &Vocabulary) -> (Vec<Finding>, BTreeSet<String>) {
     let mut findings = Vec::new();
     let mut strangers = BTreeSet::new();
@@ -78,12 +79,12 @@ fn unknown(rules: &[Rule], vocabulary: &Vocabulary) -> (Vec<Finding>, BTreeSet<S
             if findings.len() >= before + RULE_FINDINGS_MAX {
                 break;
             }
-            match Named::of(&name, vocabulary) {
-                Named::Here => {}
-                Named::Elsewhere => {
+            match ActionRef::resolve(&name, vocabulary) {
+                ActionRef::Here => {}
+                ActionRef::Elsewhere => {
                     strangers.insert(name);
                 }
-                Named::Nowhere {
+                ActionRef::Nowhere {
                     kind,
                     what,
                     next,
@@ -101,15 +102,15 @@ fn unknown(rules: &[Rule], vocabulary: &Vocabulary) -> (Vec<Finding>, BTreeSet<S
     (findings, strangers)
 }
 
-/// Whether a rule can be about any of the tools here.
-pub(super) fn applies_here(rule: &Rule, vocabulary: &Vocabulary) -> bool {
+/// Whether a rule applies to any tool of this run.
+pub(crate) fn applies_here(rule: &Rule, vocabulary: &Vocabulary) -> bool {
     covered(rule, vocabulary).next().is_some()
 }
 
 fn covered<'a>(
     rule: &'a Rule,
     vocabulary: &'a Vocabulary,
-) -> impl Iterator<Item = &'a super::vocabulary::Words> {
+) -> impl Iterator<Item = &'a super::vocabulary::ToolWords> {
     vocabulary
         .tools
         .iter()
@@ -129,22 +130,22 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// What an action's name stands for.
-enum Named {
+/// The result of looking up an action's name.
+enum ActionRef {
     Here,
-    /// It belongs to a server that is not part of this run, or whose tools nobody knows yet.
+    /// A server that is not part of this run, or whose tools are not known yet.
     Elsewhere,
     Nowhere {
         kind: Kind,
         what: String,
         next: String,
-        /// The whole name.
+        /// The complete name that was probably meant.
         meant: Option<String>,
     },
 }
 
-impl Named {
-    fn of(name: &str, vocabulary: &Vocabulary) -> Self {
+impl ActionRef {
+    fn resolve(name: &str, vocabulary: &Vocabulary) -> Self {
         if vocabulary.tools.contains_key(name) || vocabulary.groups.contains(name) {
             return Self::Here;
         }
@@ -211,7 +212,7 @@ impl Named {
 }
 
 fn group_as_tool(rule: &Rule, vocabulary: &Vocabulary) -> Option<Finding> {
-    let Scope::Is(name) = &rule.scope else {
+    let ActionScope::Is(name) = &rule.scope else {
         return None;
     };
     let is_group =
@@ -219,13 +220,14 @@ fn group_as_tool(rule: &Rule, vocabulary: &Vocabulary) -> Option<Finding> {
     is_group.then(|| {
         let place = rule.statement.place_of(&quoted(name));
         let next = format!("write `action in Action::{}`", quoted(name));
-        let what = format!("`{name}` is a group, and no call is one");
+        let what = format!("`{name}` is a group, not a tool");
         let fix = word(rule, "==", "in");
         Finding::new(Kind::GroupAsTool, place, what, "", next).fixed(fix)
     })
 }
 
-/// Cedar takes `has` with a name that nothing has for a question whose answer is no.
+/// Finds unknown members of `context`. Cedar accepts `has` with an unknown name, and evaluates it
+/// to false.
 fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
     let mut paths = Vec::new();
     for clause in &rule.clauses {
@@ -241,7 +243,7 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
             break;
         }
         let (unknown, known): (&str, Vec<&str>) = match steps.as_slice() {
-            // A rule about tools that are not here can speak of any argument.
+            // A rule for tools that are not known yet can read any argument.
             [ARGS, name, ..] if !known_args.is_empty() && !reaches_unseen(rule, vocabulary) => {
                 (name, known_args.iter().copied().collect())
             }
@@ -260,7 +262,13 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
             };
             let meant = closest(unknown, known.iter().copied());
             let next = meant.map_or_else(
-                || format!("there are {}", known.join(", ")),
+                || match known.as_slice() {
+                    [] => {
+                        let fact = steps.first().copied().unwrap_or_default();
+                        format!("`context.{fact}` has no members; read it as a whole")
+                    }
+                    known => format!("the known names are {}", known.join(", ")),
+                },
                 |meant| did_you_mean(Some(meant)),
             );
             let at = member(rule, &steps, unknown);
@@ -286,19 +294,19 @@ fn unknown_members(rule: &Rule, vocabulary: &Vocabulary) -> Vec<Finding> {
     findings
 }
 
-/// Whether a rule may be about tools that nobody knows yet.
+/// Whether a rule may apply to tools that are not known yet.
 fn reaches_unseen(rule: &Rule, vocabulary: &Vocabulary) -> bool {
     match &rule.scope {
-        Scope::All => !vocabulary.unseen.is_empty(),
-        Scope::Is(name) => vocabulary.may_hold_unseen(name),
-        Scope::Within(names) => names.iter().any(|it| vocabulary.may_hold_unseen(it)),
+        ActionScope::All => !vocabulary.unseen.is_empty(),
+        ActionScope::Is(name) => vocabulary.may_hold_unseen(name),
+        ActionScope::Within(names) => names.iter().any(|it| vocabulary.may_hold_unseen(it)),
     }
 }
 
-/// Another name in its place; a group is named with `in`.
+/// Replaces a name by another. A group needs `in` instead of `==`.
 fn named(rule: &Rule, name: &str, meant: &str) -> Option<Fix> {
     let fix = word(rule, &quoted(name), &quoted(meant))?;
-    let is_tool = matches!(&rule.scope, Scope::Is(scope) if scope == name);
+    let is_tool = matches!(&rule.scope, ActionScope::Is(scope) if scope == name);
     match rule.statement.find("==") {
         Some(at) if is_tool && meant.starts_with(SERVER) => {
             Some(fix.and_replace(&rule.statement, at..at + 2, "in"))
@@ -307,7 +315,7 @@ fn named(rule: &Rule, name: &str, meant: &str) -> Option<Fix> {
     }
 }
 
-/// The first place of a word outside of comments, with another word there.
+/// Replaces the first occurrence of a word outside of comments.
 fn word(rule: &Rule, word: &str, instead: &str) -> Option<Fix> {
     let at = rule.statement.find(word)?;
     let what = format!("write {instead}");
@@ -319,8 +327,8 @@ fn word(rule: &Rule, word: &str, instead: &str) -> Option<Fix> {
     ))
 }
 
-/// Where a member is named: after the members that lead to it, or else where its name first
-/// stands.
+/// Returns the range of a member's name: after the path that leads to it, or else its first
+/// occurrence.
 fn member(rule: &Rule, steps: &[&str], name: &str) -> Range<usize> {
     let text = rule.statement.text();
     let all = tokens(text);
@@ -341,7 +349,7 @@ fn member(rule: &Rule, steps: &[&str], name: &str) -> Range<usize> {
     found.map_or(0..0, |(_, token)| token.range())
 }
 
-/// The longest ways into `context`.
+/// Collects the longest paths into `context`.
 fn collect<'a>(expr: &'a Expr, paths: &mut Vec<Vec<&'a str>>) {
     match path(expr) {
         Some(steps) => paths.push(steps),
@@ -353,7 +361,7 @@ fn collect<'a>(expr: &'a Expr, paths: &mut Vec<Vec<&'a str>>) {
 }
 
 impl Checker<'_> {
-    /// What Cedar's own strict validation says, once per place.
+    /// Returns the findings of Cedar's strict validation, once per place.
     fn typed(&mut self, rules: &[Rule], strangers: BTreeSet<String>) -> Vec<Finding> {
         let vocabulary = self.vocabulary;
         let Some(first) = rules.first() else {
@@ -374,7 +382,8 @@ impl Checker<'_> {
             Err(why) => return whole(why),
         };
         let mut findings: Vec<Finding> = Vec::new();
-        // One for each tool that a rule is about, in the same place: the first stands for all.
+        // Cedar reports one error for each tool that a rule applies to, in the same place. Keep the
+        // first.
         let mut places = BTreeSet::new();
         for some in rules.chunks(RULES_AT_ONCE) {
             let set = match PolicySet::from_policies(some.iter().map(|rule| rule.policy.clone())) {
@@ -389,7 +398,7 @@ impl Checker<'_> {
                     return whole(error.to_string());
                 };
                 if places.insert(rule.place_of(error)) {
-                    let what = format!("the rule `{id}` does not fit the tools");
+                    let what = format!("the rule `{id}` does not match the tools' schemas");
                     findings.push(mismatch::finding(rule, error, &what, vocabulary));
                 }
                 if findings.len() >= FINDINGS_MAX {

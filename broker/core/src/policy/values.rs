@@ -1,11 +1,11 @@
-//! The texts that an argument can be, where a tool's input schema lists them.
+//! The texts that an argument can have, if the tool's input schema lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use codegen::shape::{Kind, Shape, ToolShape};
 use serde_json::Value;
 
-/// By the names of top-level arguments; those whose texts are listed completely.
+/// Returns the listed texts of the top-level arguments whose texts are listed completely.
 pub(super) fn listed(shape: &ToolShape) -> BTreeMap<String, BTreeSet<String>> {
     let Kind::Object(object) = &shape.input.kind else {
         return BTreeMap::new();

@@ -1,6 +1,5 @@
-//! What rules can speak of: the tools of a run with their groups and arguments,
-//! as a Cedar schema. Everything comes from our configuration and from the
-//! pinned descriptions.
+//! The names that rules can use: the tools of a run with their groups and arguments, as a Cedar
+//! schema. Everything comes from the configuration and from the pinned descriptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,42 +9,42 @@ use serde_json::{Map, Value as Json, json};
 
 use super::fact::{FACTS, UNMODELLED};
 use super::mentions::{APPROVAL, ARGS};
-use super::model::{Lost, Record};
+use super::model::Record;
 use super::values::listed;
 use crate::catalog::Effects;
 use crate::id::ToolId;
 
-/// Tools that our configuration says only read.
+/// Group of the tools that the configuration calls read-only.
 pub const READ_ONLY: &str = "read-only";
-/// Tools that our configuration says destroy something.
+/// Group of the tools that the configuration calls destructive.
 pub const DESTRUCTIVE: &str = "destructive";
-pub(super) const SERVER: &str = "server:";
+pub(crate) const SERVER: &str = "server:";
 const GROUP: &str = "group:";
-/// Groups and tags that tool files say.
+/// Prefixes of groups and tags from tool files.
 const FILE_WORDS: [&str; 2] = ["file-group:", "tag:"];
 
-pub(super) const ACTION: &str = "Action";
-pub(super) const PRINCIPAL: &str = "Run";
-pub(super) const RESOURCE: &str = "Server";
+pub(crate) const ACTION: &str = "Action";
+pub(crate) const PRINCIPAL: &str = "Run";
+pub(crate) const RESOURCE: &str = "Server";
 
-/// The words of the rules of a run.
+/// The names that the rules of a run can use.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    pub(super) tools: BTreeMap<String, Words>,
-    pub(super) groups: BTreeSet<String>,
-    /// Servers of this run whose tools nobody knows yet.
-    pub(super) unseen: BTreeSet<String>,
-    /// The names of the configured roots; none where they are not known.
-    pub(super) roots: BTreeSet<String>,
+    pub(crate) tools: BTreeMap<String, ToolWords>,
+    pub(crate) groups: BTreeSet<String>,
+    /// Servers of this run whose tools are not known yet.
+    pub(crate) unseen: BTreeSet<String>,
+    /// Names of the configured roots; empty if they are not known.
+    pub(crate) roots: BTreeSet<String>,
 }
 
-/// One tool: the groups that it is in, and its arguments as far as Cedar can say them.
+/// One tool: its groups, and its arguments as far as Cedar can express them.
 #[derive(Debug, Clone)]
-pub(super) struct Words {
-    pub(super) groups: BTreeSet<String>,
-    pub(super) args: Record,
-    /// The texts that arguments can be, where the input schema lists them.
-    pub(super) values: BTreeMap<String, BTreeSet<String>>,
+pub(crate) struct ToolWords {
+    pub(crate) groups: BTreeSet<String>,
+    pub(crate) args: Record,
+    /// Possible texts of arguments, if the input schema lists them.
+    pub(crate) values: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Vocabulary {
@@ -59,7 +58,7 @@ impl Vocabulary {
         }
     }
 
-    /// `groups`: the names of those that our configuration puts the tool in.
+    /// Adds a tool; `groups` are the groups that the configuration puts it in.
     pub fn add(
         &mut self,
         tool: &ToolId,
@@ -76,15 +75,16 @@ impl Vocabulary {
             all.insert(DESTRUCTIVE.to_owned());
         }
         self.groups.extend(all.iter().cloned());
-        let words = Words {
+        let words = ToolWords {
             groups: all,
-            args: Record::of(shape),
+            args: Record::from_shape(shape),
             values: listed(shape),
         };
         self.tools.insert(tool.to_string(), words);
     }
 
-    /// What tool files say of a tool that was added. Rules may forbid by it and permit nothing.
+    /// Adds the groups and tags that a tool file gives to a tool. Rules may use them to forbid,
+    /// never to permit.
     pub fn add_file_words(&mut self, tool: &ToolId, groups: &[String], tags: &[String]) {
         let Some(words) = self.tools.get_mut(&tool.to_string()) else {
             return;
@@ -96,54 +96,45 @@ impl Vocabulary {
         self.groups.extend(words.groups.iter().cloned());
     }
 
-    /// A group that rules may name although no tool is in it.
+    /// Adds a group that rules may name although no tool is in it.
     pub fn add_group(&mut self, name: &str) {
         self.groups.insert(format!("{GROUP}{name}"));
     }
 
-    /// A server of which nobody knows yet what tools it has. What rules say of it is looked at
-    /// when somebody does; until then they are about nothing there.
+    /// Adds a server whose tools are not known yet. Rules about them are checked once the tools are
+    /// known; until then these rules apply to nothing.
     pub fn add_unseen(&mut self, server: &str) {
         self.unseen.insert(server.to_owned());
     }
 
-    /// A root that the configuration has.
+    /// Adds a configured root.
     pub fn add_root(&mut self, name: &str) {
         self.roots.insert(name.to_owned());
     }
 
-    /// The arguments of which no rule sees anything, as JSON pointers.
-    #[must_use]
-    pub fn unmodelled(&self, tool: &ToolId, args: &Json) -> Option<BTreeSet<String>> {
-        let words = self.tools.get(&tool.to_string())?;
-        let mut lost = Lost::default();
-        words.args.values(args.as_object()?, |_| true, &mut lost);
-        Some(lost.pointers.into_iter().collect())
-    }
-
-    /// The groups and tags that tool files say here.
-    pub(super) fn file_words(&self) -> impl Iterator<Item = &str> {
+    /// Returns the groups and tags that tool files have added.
+    pub(crate) fn file_words(&self) -> impl Iterator<Item = &str> {
         self.groups
             .iter()
             .map(String::as_str)
             .filter(|it| is_file_word(it))
     }
 
-    pub(super) fn servers(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &str> {
         let seen = self.groups.iter().filter_map(|it| it.strip_prefix(SERVER));
         seen.chain(self.unseen.iter().map(String::as_str))
     }
 
-    /// Whether a tool or group of this name may have members that nobody knows yet.
-    pub(super) fn may_hold_unseen(&self, name: &str) -> bool {
+    /// Whether a tool or group of this name may have members that are not known yet.
+    pub(crate) fn may_hold_unseen(&self, name: &str) -> bool {
         let is_seen = self.tools.contains_key(name)
             || (name.starts_with(SERVER) && self.groups.contains(name));
         !self.unseen.is_empty() && !is_seen
     }
 
-    /// `strangers`: actions that are named and belong to servers that are not here. They
-    /// exist and apply to nothing.
-    pub(super) fn schema(&self, strangers: &BTreeSet<String>) -> Result<Schema, String> {
+    /// Builds the Cedar schema. `strangers`: actions that rules name and that belong to servers
+    /// outside this run; they exist in the schema and apply to nothing.
+    pub(crate) fn schema(&self, strangers: &BTreeSet<String>) -> Result<Schema, String> {
         let group = |name: &String| (name.clone(), json!({}));
         let mut actions: Map<_, _> = self.groups.iter().chain(strangers).map(group).collect();
         for (name, words) in &self.tools {
@@ -155,7 +146,7 @@ impl Vocabulary {
     }
 }
 
-fn action(words: &Words) -> Json {
+fn action(words: &ToolWords) -> Json {
     let member = |group: &String| json!({ "id": group });
     let mut context: Map<String, Json> = FACTS
         .iter()
@@ -175,21 +166,21 @@ fn action(words: &Words) -> Json {
     })
 }
 
-/// Members of `context` that rules can read.
-pub(super) fn context_names() -> impl Iterator<Item = &'static str> {
+/// Returns the names of the `context` members that rules can read.
+pub(crate) fn context_names() -> impl Iterator<Item = &'static str> {
     let own = [ARGS, APPROVAL, UNMODELLED];
     FACTS.iter().map(|fact| fact.name).chain(own)
 }
 
-pub(super) fn action_uid(name: &str) -> Option<EntityUid> {
+pub(crate) fn action_uid(name: &str) -> Option<EntityUid> {
     uid(ACTION, name)
 }
 
-pub(super) fn principal_uid() -> Option<EntityUid> {
+pub(crate) fn principal_uid() -> Option<EntityUid> {
     uid(PRINCIPAL, "run")
 }
 
-pub(super) fn resource_uid() -> Option<EntityUid> {
+pub(crate) fn resource_uid() -> Option<EntityUid> {
     uid(RESOURCE, "server")
 }
 
@@ -198,7 +189,7 @@ fn uid(kind: &str, name: &str) -> Option<EntityUid> {
     Some(EntityUid::from_type_name_and_id(kind, EntityId::new(name)))
 }
 
-/// Whether an action is named as only tool files name some.
-pub(super) fn is_file_word(name: &str) -> bool {
+/// Whether the action name has a prefix that only tool files use.
+pub(crate) fn is_file_word(name: &str) -> bool {
     FILE_WORDS.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -1,30 +1,30 @@
-//! Questions to a human: put while other calls go on, answered in any order,
-//! and withdrawn when they no longer matter.
+//! Questions to a human. A run sends them while other calls continue. The answers come in any
+//! order, and questions that are no longer needed are withdrawn.
 
-use crate::decide::{Answer, Asker, Decision, Pending, reconsider, settle};
+use crate::decide::{Answer, Asker, Decision, PendingCall, reconsider, settle};
 use crate::id::{CallId, Digest};
-use crate::journal::{AnswerWord, Answered, Asked, Body};
+use crate::journal::{AnswerWord, AnsweredEntry, AskedEntry, Body};
+use crate::level::Level;
 use crate::limits::ASKS_OPEN_MAX;
-use crate::rules::Level;
 
 use super::Run;
-use super::calls::{Record, Stage};
+use super::calls::{CallRecord, CallStage};
 
 impl Run {
-    /// Puts the questions that are not out yet, as many as may be open at one time. Once
-    /// one has expired nobody is there: no more are put until somebody answers another.
+    /// Sends the waiting questions, up to the maximum number of open ones. After a question has
+    /// expired, waiting questions count as unanswered until another open question is answered.
     pub(super) fn ask_open(&mut self) {
-        while self.ending.is_none() && (self.nobody_is_there || self.may_ask()) {
+        while self.ending.is_none() && (self.is_approver_absent || self.may_ask()) {
             let Some(call) = self.calls.to_ask.pop_front() else {
                 return;
             };
             if !self.calls.record(call).is_some_and(is_unasked) {
                 continue;
             }
-            let Stage::Asking { pending, .. } = self.calls.take(call) else {
+            let CallStage::Asking { pending, .. } = self.calls.take(call) else {
                 continue;
             };
-            if self.nobody_is_there {
+            if self.is_approver_absent {
                 let decision = settle(pending, Answer::Unanswered, &mut self.grants);
                 self.apply(call, decision);
             } else {
@@ -37,7 +37,7 @@ impl Run {
         self.calls.asks_open < ASKS_OPEN_MAX
     }
 
-    fn put_question(&mut self, call: CallId, mut pending: Pending) {
+    fn put_question(&mut self, call: CallId, mut pending: PendingCall) {
         self.propose(&mut pending);
         let limits = &self.spec.limits;
         pending.asked_by(Asker {
@@ -47,7 +47,7 @@ impl Run {
             waits_ms: limits.ask_wall_ms_max.min(self.clock.humans_left_ms()),
         });
         let question = pending.question().clone();
-        let asked = Asked {
+        let asked = AskedEntry {
             call: question.call,
             tool: question.tool.clone(),
             description: question.description_digest,
@@ -58,7 +58,7 @@ impl Run {
             reasons: question.reasons.clone(),
             shown: question.shown_digest(),
         };
-        let stage = Stage::Asking {
+        let stage = CallStage::Asking {
             pending,
             since_ms: self.clock.host_ms(),
             open: true,
@@ -68,12 +68,13 @@ impl Run {
         self.out.ask(question);
     }
 
-    /// An answer to a question that is not open (unknown, answered, late) is ignored.
+    /// Handles an answer. An answer to a question that is not open (unknown, answered, late) is
+    /// ignored.
     pub(super) fn answered(&mut self, call: CallId, answer: Answer) {
         if !self.calls.record(call).is_some_and(is_open) {
             return;
         }
-        let Stage::Asking {
+        let CallStage::Asking {
             pending, since_ms, ..
         } = self.calls.take(call)
         else {
@@ -81,7 +82,7 @@ impl Run {
         };
         if answer != Answer::Unanswered {
             self.latest_answer_ms = self.clock.host_ms();
-            self.nobody_is_there = false;
+            self.is_approver_absent = false;
         }
         let is_about_more = pending.question().level == Level::AskRun;
         let (word, uses_max) = match &answer {
@@ -111,7 +112,7 @@ impl Run {
     ) {
         let ms = self.clock.host_ms().saturating_sub(since_ms);
         self.append(
-            Body::Answered(Answered {
+            Body::Answered(AnsweredEntry {
                 call,
                 answer,
                 uses_max,
@@ -122,7 +123,7 @@ impl Run {
         );
     }
 
-    /// A new grant may cover calls that are still asked about, in their order.
+    /// Applies a new grant to the calls that are still being asked about, in their order.
     pub(super) fn lift_others(&mut self) {
         let lift = std::mem::take(&mut self.lift) && !self.grants.is_used_up();
         if !lift || self.ending.is_some() {
@@ -136,7 +137,7 @@ impl Run {
             if !self.is_covered(call) {
                 continue;
             }
-            let Stage::Asking {
+            let CallStage::Asking {
                 pending,
                 since_ms,
                 open,
@@ -149,7 +150,7 @@ impl Run {
                 Decision::Ask(pending) => {
                     self.calls.put(
                         call,
-                        Stage::Asking {
+                        CallStage::Asking {
                             pending,
                             since_ms,
                             open,
@@ -168,20 +169,22 @@ impl Run {
     }
 
     fn is_covered(&self, call: CallId) -> bool {
-        let Some(Stage::Asking { pending, .. }) = self.calls.get(call).map(|it| &it.stage) else {
+        let Some(CallStage::Asking { pending, .. }) = self.calls.get(call).map(|it| &it.stage)
+        else {
             return false;
         };
         pending.question().level == Level::AskRun && self.grants.covers(pending.call())
     }
 
-    /// A question is open from when it was put, or from the latest answer to
-    /// any, or from when a server last put something to the person that is open still:
-    /// whoever answers one after the other has the time for each. They are put in the order
-    /// of their calls, so the first one is the first to expire. None outlasts the run's
-    /// patience with humans.
+    /// Returns when the first open question expires. The time of a question starts at the latest of
+    /// three points: when the question was sent, at the latest answer to any question, or when a
+    /// server last asked the person something that is still open. So a person who answers one
+    /// question after the other has the full time for each. Questions are sent in the order of
+    /// their calls, so the first one expires first. No question stays open longer than the run may
+    /// wait for humans.
     pub(super) fn asks_expire_at_ms(&self) -> Option<u64> {
         let first = *self.calls.asking.first()?;
-        let Stage::Asking {
+        let CallStage::Asking {
             since_ms,
             open: true,
             ..
@@ -192,7 +195,7 @@ impl Run {
         let busy_since_ms = self.inquiries.person_busy_since_ms().unwrap_or_default();
         let since_ms = self.latest_answer_ms.max(busy_since_ms).max(*since_ms);
         let at_ms = since_ms.saturating_add(self.spec.limits.ask_wall_ms_max);
-        let patience = self.clock.patience_ends_at_ms();
+        let patience = self.clock.human_time_ends_at_ms();
         Some(patience.map_or(at_ms, |ends_ms| at_ms.min(ends_ms)))
     }
 
@@ -205,23 +208,23 @@ impl Run {
             let Some(call) = self.calls.asking.first().copied() else {
                 return;
             };
-            self.nobody_is_there = true;
+            self.is_approver_absent = true;
             self.out.withdraw_ask(call);
             self.answered(call, Answer::Unanswered);
         }
     }
 
-    /// At the end of the run: the question is withdrawn, and the record says so.
+    /// Withdraws a question at the end of the run, and records this.
     pub(super) fn withdraw(&mut self, call: CallId, shown: Digest, since_ms: u64) {
         self.out.withdraw_ask(call);
         self.record_answer(call, AnswerWord::Withdrawn, None, shown, since_ms);
     }
 }
 
-fn is_unasked(record: &mut Record) -> bool {
-    matches!(record.stage, Stage::Asking { open: false, .. })
+fn is_unasked(record: &mut CallRecord) -> bool {
+    matches!(record.stage, CallStage::Asking { open: false, .. })
 }
 
-fn is_open(record: &mut Record) -> bool {
-    matches!(record.stage, Stage::Asking { open: true, .. })
+fn is_open(record: &mut CallRecord) -> bool {
+    matches!(record.stage, CallStage::Asking { open: true, .. })
 }

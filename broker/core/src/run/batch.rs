@@ -1,6 +1,6 @@
-//! The effects of one turn of the machine, in the one order that is safe:
-//! whatever is recorded stands before whatever leaves. If an append fails, the
-//! shell drops what follows, and so nothing has left unrecorded.
+//! The effects of one turn of the machine, in the only safe order: all journal entries come before
+//! all effects that are visible outside. If an append fails, the shell drops the effects after it,
+//! so no unrecorded call is sent.
 
 use sandbox_protocol::{ConsoleLine, Resume};
 
@@ -26,7 +26,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Tells which turn a call left in.
+    /// Returns the number of the turn, which identifies the batch in which a call was sent.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -44,7 +44,7 @@ impl Batch {
     }
 
     pub(super) fn keep(&mut self, grant: Grant) {
-        self.keeps.push(Effect::Keep(Box::new(grant)));
+        self.keeps.push(Effect::KeepGrant(Box::new(grant)));
     }
 
     pub(super) fn claim(&mut self, call: CallId, grant: GrantId) {
@@ -56,10 +56,10 @@ impl Batch {
     }
 
     pub(super) fn carry(&mut self, inquiry: InquiryId) {
-        self.asks.push(Effect::Carry(inquiry));
+        self.asks.push(Effect::ForwardInquiry(inquiry));
     }
 
-    /// After what is recorded of it: the server hears it then.
+    /// Adds the end of an inquiry. The server receives it after the journal entry is written.
     pub(super) fn end_inquiry(&mut self, inquiry: InquiryId, end: InquiryEnd) {
         self.asks.push(Effect::EndInquiry { inquiry, end });
     }
@@ -92,7 +92,7 @@ impl Batch {
         self.finish = Some(Effect::Finish(Box::new(report)));
     }
 
-    /// The journal cannot be written any more, so nothing is to be recorded.
+    /// Drops all entries, since the journal cannot be written any more.
     pub(super) fn drop_appends(&mut self) {
         self.appends.clear();
     }

@@ -1,5 +1,5 @@
-//! The calls of a run, from the guest's bytes to leaving: each is parsed and
-//! decided when the script makes it, and leaves when there is room for it.
+//! The calls of a run, from the guest's bytes until they are sent. Each call is parsed and decided
+//! when the script makes it, and sent as soon as the limit of calls in flight permits.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,25 +7,27 @@ use std::sync::Arc;
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
 use crate::call::{Args, BadArgs, Call, Site};
-use crate::catalog::{Tool, Whose};
+use crate::catalog::{Tool, ToolOwner};
 use crate::code::Code;
-use crate::decide::{AuthorizedCall, Covered, Decision, Pending, Refusal, again, cut, decide};
+use crate::decide::{
+    AuthorizedCall, CoveredCall, Decision, PendingCall, Refusal, cut, decide, decide_again,
+};
 use crate::id::{CallId, Digest, ToolId};
-use crate::journal::{Body, Decided, Verdict};
+use crate::journal::{Body, DecidedEntry, Verdict};
+use crate::level::Level;
 use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
 use crate::report::{ReportedDecision, ReportedOutcome};
-use crate::rules::Level;
 
 use super::Run;
-use super::ending::Ending;
 use super::entries::{decided, undecided};
+use super::run_end::RunEnd;
 
-/// Of one call; what is wrong beyond these is no more telling.
+/// Maximum number of warnings reported per call.
 const WARNINGS_MAX: usize = 4;
 
-/// One call and how far it has come.
+/// One call and its current stage.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct CallRecord {
     pub(super) id: CallId,
     pub(super) ticket: CallTicket,
     args_bytes: usize,
@@ -36,22 +38,23 @@ pub(super) struct Record {
     pub(super) code: Option<Code>,
     pub(super) ms: u64,
     pub(super) warnings: Vec<String>,
-    pub(super) stage: Stage,
+    pub(super) stage: CallStage,
 }
 
 #[derive(Debug)]
-pub(super) enum Stage {
-    /// Waits for a human. `open`: the question is out.
+pub(super) enum CallStage {
+    /// The call waits for a human. `open` is set once its question was sent.
     Asking {
-        pending: Pending,
+        pending: PendingCall,
         since_ms: u64,
         open: bool,
     },
-    /// Allowed; waits for room.
+    /// The call is allowed and waits until fewer calls are in flight.
     Queued(AuthorizedCall),
-    /// A shared grant covers it; waits for room, and then for its use.
-    Covered(Covered),
-    Claiming(Covered),
+    /// A shared grant covers the call. The call waits until fewer calls are in flight; then a use
+    /// is claimed.
+    Covered(CoveredCall),
+    Claiming(CoveredCall),
     InFlight {
         tool: Arc<Tool>,
         since_ms: u64,
@@ -63,21 +66,21 @@ pub(super) enum Stage {
 /// All calls of a run, in the order in which the script made them.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<CallRecord>,
     pub(super) queue: VecDeque<CallId>,
-    /// Calls that wait for a human, whether their question is out or not.
+    /// Calls that wait for a human, whether their question was sent or not.
     pub(super) asking: BTreeSet<CallId>,
-    /// Those whose question is not out yet, and some that need none any more.
+    /// Calls whose question was not sent yet, and some that no longer need a question.
     pub(super) to_ask: VecDeque<CallId>,
     pub(super) asks_open: usize,
-    /// How many calls of each tool wait for a human.
+    /// Number of calls of each tool that wait for a human.
     asking_of: HashMap<ToolId, u32>,
-    /// Shared grants whose use is being counted.
+    /// Number of calls for which a use of a shared grant is being claimed.
     pub(super) claiming: u32,
-    /// Of all calls that are not over.
+    /// Size of the arguments of all unfinished calls.
     pub(super) args_open_bytes: usize,
     pub(super) in_flight: u32,
-    /// Those of them that have a value read.
+    /// Number of extraction requests among the calls in flight.
     extracting: u32,
 }
 
@@ -94,14 +97,15 @@ impl Calls {
         self.in_flight + self.claiming > 0 || !self.asking.is_empty() || !self.queue.is_empty()
     }
 
-    /// Nothing but a human's answer can bring this run forward; so many calls in flight wait
-    /// for the host. A value that is read beside a question may be read by the same host, which
-    /// brings what it has in hand back together. Where all of those are in hand, nobody else is
-    /// waited for either.
-    pub(super) fn is_only_asking(&self, inquiring: u32, in_hand: u32) -> bool {
+    /// Whether only a human's answer can advance the run. `inquiring` is the number of calls in
+    /// flight that wait for the host, and `held_by_host` the number of extraction requests that were
+    /// handed to a host. Extractions do not count as other work, because the same host may answer
+    /// them together with the questions. Without a question, the run waits for a human only if all
+    /// extractions were handed to a host.
+    pub(super) fn is_only_asking(&self, inquiring: u32, held_by_host: u32) -> bool {
         let of_host = inquiring + self.extracting;
         let others = self.in_flight.saturating_sub(of_host) + self.claiming;
-        let is_away = self.extracting > 0 && in_hand >= self.extracting;
+        let is_away = self.extracting > 0 && held_by_host >= self.extracting;
         (inquiring > 0 || !self.asking.is_empty() || is_away)
             && others == 0
             && self.queue.is_empty()
@@ -111,16 +115,16 @@ impl Calls {
         self.asking_of.get(tool).copied().unwrap_or(0)
     }
 
-    pub(super) fn record(&mut self, call: CallId) -> Option<&mut Record> {
+    pub(super) fn record(&mut self, call: CallId) -> Option<&mut CallRecord> {
         self.records.get_mut((call.0 as usize).checked_sub(1)?)
     }
 
-    pub(super) fn get(&self, call: CallId) -> Option<&Record> {
+    pub(super) fn get(&self, call: CallId) -> Option<&CallRecord> {
         self.records.get((call.0 as usize).checked_sub(1)?)
     }
 
-    /// The record of the guest's own number for a call; tickets only ever grow.
-    pub(super) fn by_ticket(&self, ticket: CallTicket) -> Option<&Record> {
+    /// Returns the record of a ticket, the guest's number for a call. Tickets always increase.
+    pub(super) fn by_ticket(&self, ticket: CallTicket) -> Option<&CallRecord> {
         let at = self
             .records
             .binary_search_by_key(&ticket, |record| record.ticket)
@@ -131,7 +135,7 @@ impl Calls {
     pub(super) fn enter(&mut self, open: &OpenCall, tool: &ToolId) -> CallId {
         let (ticket, args_bytes) = (open.ticket, open.args.len());
         let id = CallId(self.count().saturating_add(1));
-        self.records.push(Record {
+        self.records.push(CallRecord {
             id,
             ticket,
             args_bytes,
@@ -142,41 +146,41 @@ impl Calls {
             code: None,
             ms: 0,
             warnings: Vec::new(),
-            stage: Stage::Over,
+            stage: CallStage::Over,
         });
         id
     }
 
-    /// Takes a call out of its stage; the caller puts it into the next one.
-    pub(super) fn take(&mut self, call: CallId) -> Stage {
+    /// Takes a call out of its stage; the caller must put it into the next one.
+    pub(super) fn take(&mut self, call: CallId) -> CallStage {
         let Some(record) = self.record(call) else {
-            return Stage::Over;
+            return CallStage::Over;
         };
-        let stage = std::mem::replace(&mut record.stage, Stage::Over);
-        if !matches!(stage, Stage::Over) {
+        let stage = std::mem::replace(&mut record.stage, CallStage::Over);
+        if !matches!(stage, CallStage::Over) {
             self.args_open_bytes -= record.args_bytes;
         }
         match &stage {
-            Stage::Asking { open, pending, .. } => {
+            CallStage::Asking { open, pending, .. } => {
                 self.asks_open -= usize::from(*open);
                 self.asking.remove(&call);
                 if let Some(count) = self.asking_of.get_mut(&pending.question().tool) {
                     *count = count.saturating_sub(1);
                 }
             }
-            Stage::InFlight { tool, .. } => {
+            CallStage::InFlight { tool, .. } => {
                 self.in_flight -= 1;
                 self.extracting -= u32::from(is_extraction(tool));
             }
-            Stage::Claiming(_) => self.claiming -= 1,
-            Stage::Queued(_) | Stage::Covered(_) | Stage::Over => {}
+            CallStage::Claiming(_) => self.claiming -= 1,
+            CallStage::Queued(_) | CallStage::Covered(_) | CallStage::Over => {}
         }
         stage
     }
 
-    pub(super) fn put(&mut self, call: CallId, stage: Stage) {
+    pub(super) fn put(&mut self, call: CallId, stage: CallStage) {
         match &stage {
-            Stage::Asking { open, pending, .. } => {
+            CallStage::Asking { open, pending, .. } => {
                 self.asking.insert(call);
                 let tool = &pending.question().tool;
                 match self.asking_of.get_mut(tool) {
@@ -189,15 +193,15 @@ impl Calls {
                     self.to_ask.push_back(call);
                 }
             }
-            Stage::InFlight { tool, .. } => {
+            CallStage::InFlight { tool, .. } => {
                 self.in_flight += 1;
                 self.extracting += u32::from(is_extraction(tool));
             }
-            Stage::Claiming(_) => self.claiming += 1,
-            Stage::Queued(_) | Stage::Covered(_) => self.queue.push_back(call),
-            Stage::Over => {}
+            CallStage::Claiming(_) => self.claiming += 1,
+            CallStage::Queued(_) | CallStage::Covered(_) => self.queue.push_back(call),
+            CallStage::Over => {}
         }
-        let is_open = !matches!(stage, Stage::Over);
+        let is_open = !matches!(stage, CallStage::Over);
         let Some(record) = self.record(call) else {
             return;
         };
@@ -210,23 +214,29 @@ impl Calls {
 }
 
 impl Run {
-    /// The script made a call.
+    /// Handles a call that the script made.
     pub(super) fn called(&mut self, open: OpenCall) {
         let latest = self.calls.records.last().map(|record| record.ticket);
-        let Some(tool) = self.spec.standing.catalog.meant(&open).map(Arc::clone) else {
-            return self.end(Ending::EngineFault {
-                why: "a call of a tool that has no stub".into(),
+        let Some(tool) = self
+            .spec
+            .decision_context
+            .catalog
+            .tool_of_call(&open)
+            .map(Arc::clone)
+        else {
+            return self.end(RunEnd::EngineFault {
+                why: "the guest called a tool that has no stub".into(),
             });
         };
         if latest.is_some_and(|latest| open.ticket <= latest) {
-            return self.end(Ending::EngineFault {
-                why: "a call's number was used before".into(),
+            return self.end(RunEnd::EngineFault {
+                why: "the guest's call numbers do not increase".into(),
             });
         }
         let id = self.calls.enter(&open, &tool.id);
         if id.0 > self.spec.limits.calls_max {
-            self.turn_away(id, &tool, &open, Code::LimitCalls, "too many calls".into());
-            return self.end(Ending::Limit(Limit::Calls));
+            self.refuse_unparsed(id, &tool, &open, Code::LimitCalls, "too many calls".into());
+            return self.end(RunEnd::Limit(Limit::Calls));
         }
         match Args::parse(&open.args, &self.spec.limits) {
             Ok(args) => {
@@ -234,10 +244,11 @@ impl Run {
                     line: open.line,
                     column: open.column,
                 };
-                self.doubt(id, &tool, &args);
+                self.add_warnings(id, &tool, &args);
                 let now_ms = self.clock.host_ms();
-                let watch = self.watch.as_mut();
-                let facts = watch.map(|watch| Arc::new(watch.facts(id, &tool, &args, now_ms)));
+                let tracker = self.tracker.as_mut();
+                let facts =
+                    tracker.map(|tracker| Arc::new(tracker.facts(id, &tool, &args, now_ms)));
                 let call = Call {
                     id,
                     tool: tool.id.clone(),
@@ -245,19 +256,19 @@ impl Run {
                     site,
                     facts,
                 };
-                let decision = decide(call, &self.spec.standing, &mut self.grants);
+                let decision = decide(call, &self.spec.decision_context, &mut self.grants);
                 self.apply(id, decision);
                 if self.calls.args_open_bytes > ARGS_OPEN_BYTES_MAX {
-                    self.end(Ending::Limit(Limit::Payload));
+                    self.end(RunEnd::Limit(Limit::Payload));
                 }
             }
             Err(bad) => self.bad_args(id, &tool, &open, &bad),
         }
     }
 
-    /// What is probably not meant stands in the report; it stops nothing.
-    fn doubt(&mut self, id: CallId, tool: &Tool, args: &Args) {
-        let Some(doubts) = &tool.doubts else {
+    /// Adds warnings about arguments that are probably a mistake. They do not stop the call.
+    fn add_warnings(&mut self, id: CallId, tool: &Tool, args: &Args) {
+        let Some(doubts) = &tool.likely_mistakes else {
             return;
         };
         let found = doubts.findings(args.value());
@@ -267,10 +278,10 @@ impl Run {
         }
     }
 
-    /// The script made a call in the step in which something else had ended the run.
+    /// Records a call that the script made in a step in which the run had already ended.
     pub(super) fn not_started(&mut self, open: &OpenCall) {
-        let catalog = &self.spec.standing.catalog;
-        let known = catalog.meant(open).map(Arc::clone);
+        let catalog = &self.spec.decision_context.catalog;
+        let known = catalog.tool_of_call(open).map(Arc::clone);
         let latest = self.calls.records.last().map(|record| record.ticket);
         let room = self.calls.count() < self.spec.limits.calls_max;
         let Some(tool) = known.filter(|_| room && latest.is_none_or(|it| it < open.ticket)) else {
@@ -278,7 +289,7 @@ impl Run {
             return;
         };
         let id = self.calls.enter(open, &tool.id);
-        let why = "the run had ended when the call was made".to_owned();
+        let why = "the script made the call after the run had ended".to_owned();
         if let Some(record) = self.calls.record(id) {
             record.reasons = vec![why.clone()];
         }
@@ -287,41 +298,48 @@ impl Run {
 
     fn bad_args(&mut self, id: CallId, tool: &Tool, open: &OpenCall, bad: &BadArgs) {
         if bad.is_limit() {
-            self.turn_away(id, tool, open, Code::LimitPayload, bad.to_string());
-            self.end(Ending::Limit(Limit::Payload));
+            self.refuse_unparsed(id, tool, open, Code::LimitPayload, bad.to_string());
+            self.end(RunEnd::Limit(Limit::Payload));
         } else {
-            self.turn_away(id, tool, open, Code::InvalidArguments, bad.to_string());
+            self.refuse_unparsed(id, tool, open, Code::InvalidArguments, bad.to_string());
         }
     }
 
-    /// Refuses a call whose arguments were never read.
-    fn turn_away(&mut self, id: CallId, tool: &Tool, open: &OpenCall, code: Code, why: String) {
+    /// Refuses a call whose arguments could not be parsed, or that exceeds a limit.
+    fn refuse_unparsed(
+        &mut self,
+        id: CallId,
+        tool: &Tool,
+        open: &OpenCall,
+        code: Code,
+        why: String,
+    ) {
         let message = format!("the call to `{}` was not made: {why}", tool.id);
-        let decided = Decided {
+        let decided = DecidedEntry {
             code: Some(code),
             ..undecided(id, tool, open, Verdict::Deny, why)
         };
         self.deny(decided, message);
     }
 
-    /// What a decision means for the call: it queues, waits for a human, or is over.
+    /// Applies a decision to the call: it is queued, waits for a human, or is finished.
     pub(super) fn apply(&mut self, id: CallId, decision: Decision) {
         match decision {
             Decision::Allow(call) => {
-                self.watch_allowed(&call);
+                self.tracker_allowed(&call);
                 if let Some(record) = self.calls.record(id) {
                     if record.decision != ReportedDecision::Ask {
                         record.decision = ReportedDecision::Allow;
                     }
                     record.reasons = call.reasons().to_vec();
                 }
-                self.calls.put(id, Stage::Queued(call));
+                self.calls.put(id, CallStage::Queued(call));
             }
             Decision::Claim(covered) => {
                 if let Some(record) = self.calls.record(id) {
                     record.reasons.clone_from(&covered.question().reasons);
                 }
-                self.calls.put(id, Stage::Covered(covered));
+                self.calls.put(id, CallStage::Covered(covered));
             }
             Decision::Ask(pending) => {
                 if pending.question().level == Level::AskRun {
@@ -331,11 +349,11 @@ impl Run {
                     record.decision = ReportedDecision::Ask;
                     record.reasons.clone_from(&pending.question().reasons);
                 }
-                // Its time begins when the question is put.
+                // The waiting time starts when the question is sent.
                 let since_ms = self.clock.host_ms();
                 self.calls.put(
                     id,
-                    Stage::Asking {
+                    CallStage::Asking {
                         pending,
                         since_ms,
                         open: false,
@@ -350,7 +368,7 @@ impl Run {
                     reasons,
                     message,
                 } = refusal;
-                let decided = Decided {
+                let decided = DecidedEntry {
                     call: id,
                     tool: call.tool,
                     description,
@@ -372,14 +390,14 @@ impl Run {
 
     fn description(&self, tool: &ToolId) -> Option<Digest> {
         self.spec
-            .standing
+            .decision_context
             .catalog
             .find(tool)
             .map(|tool| tool.description_digest)
     }
 
-    /// Nothing happened outside; the script's promise rejects.
-    fn deny(&mut self, mut decided: Decided, message: String) {
+    /// Denies a call: nothing happened outside, and the script's promise rejects.
+    fn deny(&mut self, mut decided: DecidedEntry, message: String) {
         decided.told = Some(message.clone());
         let code = decided.code.unwrap_or(Code::Denied);
         let failure = Failure {
@@ -402,30 +420,32 @@ impl Run {
         self.append(Body::Decided(Box::new(decided)), false);
         self.denials += 1;
         if self.denials >= DENIALS_MAX {
-            self.end(Ending::TooManyDenials);
+            self.end(RunEnd::TooManyDenials);
         }
     }
 
-    /// Keeps an outcome for the next time the guest goes on.
+    /// Stores an outcome until the guest is resumed.
     pub(super) fn tell(&mut self, call: CallId, outcome: Outcome) {
         if let Some(ticket) = self.calls.record(call).map(|record| record.ticket) {
             self.outcomes.push((call, CallOutcome { ticket, outcome }));
         }
     }
 
-    /// Allowed calls leave in their order, as many as there is room for, each recorded first.
+    /// Sends allowed calls in their order, up to the limit of calls in flight. Each call is
+    /// recorded first.
     pub(super) fn send_queued(&mut self) {
         while self.ending.is_none() && self.is_room() {
             let Some(id) = self.calls.queue.pop_front() else {
                 return;
             };
             match self.calls.take(id) {
-                Stage::Queued(call) if self.has_lapsed(&call) => {
-                    let decision = again(call, &self.spec.standing, &mut self.grants);
+                CallStage::Queued(call) if self.has_lapsed(&call) => {
+                    let decision =
+                        decide_again(call, &self.spec.decision_context, &mut self.grants);
                     self.apply(id, decision);
                 }
-                Stage::Queued(call) => self.send(id, call),
-                Stage::Covered(covered) => self.claim(id, covered),
+                CallStage::Queued(call) => self.send(id, call),
+                CallStage::Covered(covered) => self.claim(id, covered),
                 _ => {}
             }
         }
@@ -440,9 +460,9 @@ impl Run {
             .is_some_and(|used| used.expires_at_ms <= self.clock.host_ms())
     }
 
-    pub(super) fn watch_allowed(&mut self, call: &AuthorizedCall) {
-        if let Some(watch) = &mut self.watch {
-            watch.allowed(call.catalog_tool(), call.args().len());
+    pub(super) fn tracker_allowed(&mut self, call: &AuthorizedCall) {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.count_allowed(call.catalog_tool(), call.args().len());
         }
     }
 
@@ -457,7 +477,7 @@ impl Run {
         let (since_ms, batch) = (self.clock.host_ms(), self.out.number());
         self.calls.put(
             id,
-            Stage::InFlight {
+            CallStage::InFlight {
                 tool,
                 since_ms,
                 batch,
@@ -468,5 +488,5 @@ impl Run {
 }
 
 fn is_extraction(tool: &Tool) -> bool {
-    tool.whose == Whose::OwnBeyond
+    tool.owner == ToolOwner::OwnForwarding
 }

@@ -1,9 +1,8 @@
-//! The run's clock: the host's time, plus what was jumped over.
+//! The run's clock: the host's time plus the jumped time.
 //!
-//! A sleep before the first call costs nothing, since nothing outside can have
-//! changed: the clock jumps. Jumped time counts against the run's wall time all
-//! the same. Time in which only a human is waited for does not count, up to a
-//! limit of its own.
+//! Before the first call, a sleep takes no real time: the clock jumps, since nothing outside can
+//! have changed. Jumped time still counts against the run's time limit. Time in which the run only
+//! waits for a human does not count, up to `human_wall_ms_max`.
 
 use crate::limits::Limits;
 
@@ -33,7 +32,7 @@ impl Clock {
         }
     }
 
-    /// A host's clock that goes back stands still for the run.
+    /// Sets the host's time. If the host's clock goes back, the run's clock does not move.
     pub(super) fn tick(&mut self, now_ms: u64) {
         let passed_ms = now_ms.saturating_sub(self.host_ms);
         self.host_ms += passed_ms;
@@ -50,12 +49,12 @@ impl Clock {
         self.host_ms - self.started_ms
     }
 
-    /// What the script sees.
+    /// Returns the time that the script sees.
     pub(super) fn run_ms(&self) -> u64 {
         self.host_ms.saturating_add(self.jumped_ms)
     }
 
-    /// From a time of the run's clock to the host's.
+    /// Converts a time of the run's clock to the host's.
     pub(super) fn to_host_ms(&self, run_ms: u64) -> u64 {
         run_ms.saturating_sub(self.jumped_ms)
     }
@@ -70,24 +69,24 @@ impl Clock {
         self.deadline_after(self.waited_for_human_ms)
     }
 
-    /// Where the deadline comes to stand if the human who is waited for says nothing.
+    /// Returns the deadline if the human never answers.
     pub(super) fn latest_deadline_at_ms(&self) -> u64 {
         self.deadline_after(u64::MAX)
     }
 
-    /// So long that the rest counts as the run's own time.
-    pub(super) fn is_tired_of_humans(&self) -> bool {
+    /// Whether the run has used up its time for humans, so that waiting counts as run time.
+    pub(super) fn is_human_time_used_up(&self) -> bool {
         self.humans_left_ms() == 0
     }
 
-    /// How long humans may still be waited for.
+    /// Returns how long the run may still wait for humans.
     pub(super) fn humans_left_ms(&self) -> u64 {
         self.human_wall_ms_max
             .saturating_sub(self.waited_for_human_ms)
     }
 
-    /// When the patience with humans ends, if nothing else is waited for.
-    pub(super) fn patience_ends_at_ms(&self) -> Option<u64> {
+    /// Returns when the time for humans ends, if the run only waits for humans.
+    pub(super) fn human_time_ends_at_ms(&self) -> Option<u64> {
         self.waiting_for_human
             .then(|| self.host_ms.saturating_add(self.humans_left_ms()))
     }
@@ -103,7 +102,7 @@ impl Clock {
         self.host_ms >= self.deadline_at_ms()
     }
 
-    /// From now on, until told otherwise.
+    /// Sets whether the run only waits for humans from now on.
     pub(super) fn wait_for_human(&mut self, waiting: bool) {
         self.waiting_for_human = waiting;
     }
@@ -112,12 +111,12 @@ impl Clock {
         self.waiting_for_human
     }
 
-    /// It rang, perhaps before its time: the next one is to be arranged anew.
+    /// Forgets the alarm after it went off. If it was early, the same alarm is then set again.
     pub(super) fn forget_alarm(&mut self) {
         self.alarm_ms = None;
     }
 
-    /// The time to be woken at, unless it is already arranged.
+    /// Returns the time to be woken at, unless this alarm is already set.
     pub(super) fn new_alarm(&mut self, at_ms: u64) -> Option<u64> {
         let arranged = self.alarm_ms == Some(at_ms) && at_ms > self.host_ms;
         self.alarm_ms = Some(at_ms);
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn jumped_time_counts_and_time_with_a_human_does_not() {
+    fn jumped_time_counts_and_human_time_does_not() {
         let mut clock = clock();
         clock.jump_to(1_040);
         assert_eq!((clock.run_ms(), clock.deadline_at_ms()), (1_040, 1_060));
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn time_with_humans_counts_from_its_own_limit_on() {
+    fn human_time_beyond_its_limit_counts() {
         let mut clock = clock();
         clock.tick(1_010);
         clock.wait_for_human(true);
@@ -162,11 +161,11 @@ mod tests {
         clock.tick(6_099);
         assert!(!clock.is_over());
         clock.tick(6_100);
-        assert!(clock.is_over() && clock.is_tired_of_humans());
+        assert!(clock.is_over() && clock.is_human_time_used_up());
     }
 
     #[test]
-    fn a_clock_that_goes_back_stands_still() {
+    fn clock_never_goes_back() {
         let mut clock = clock();
         clock.tick(1_050);
         clock.tick(900);
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_that_is_arranged_is_not_arranged_again() {
+    fn alarm_is_not_set_twice() {
         let mut clock = clock();
         assert_eq!(clock.new_alarm(1_100), Some(1_100));
         assert_eq!(clock.new_alarm(1_100), None);

@@ -1,5 +1,5 @@
-//! What the script prints: kept up to a limit, then counted and dropped with a
-//! marker. The guest keeps the same limit; a guest is not believed.
+//! The console output of the script. It is kept up to a limit; the rest is counted and dropped,
+//! with a marker. The guest enforces the same limit, but the host does not rely on it.
 
 use sandbox_protocol::{ConsoleLevel, ConsoleLine};
 
@@ -30,7 +30,7 @@ impl Console {
         }
     }
 
-    /// Answers the lines to show now.
+    /// Adds lines and returns those to show now.
     pub(super) fn take(&mut self, lines: Vec<ConsoleLine>, guest_dropped: u64) -> Vec<ConsoleLine> {
         self.dropped_by_guest_bytes = self.dropped_by_guest_bytes.max(guest_dropped);
         let mut shown: Vec<_> = lines.into_iter().filter(|line| self.keep(line)).collect();
@@ -45,7 +45,7 @@ impl Console {
     }
 
     fn keep(&mut self, line: &ConsoleLine) -> bool {
-        // An empty line costs its line break.
+        // The line break counts too, so an empty line is not free.
         let bytes = line.text.len() as u64 + 1;
         if self.dropped_bytes > 0 || self.kept_bytes + bytes > self.bytes_max {
             self.dropped_bytes += bytes;
@@ -72,7 +72,7 @@ impl Console {
         self.total_bytes() > self.flood_bytes_max
     }
 
-    /// For the report: the kept lines, and a marker where some are missing.
+    /// Returns the kept lines for the report, and a marker if some were dropped.
     pub(super) fn lines(&self) -> Vec<ReportedLine> {
         let dropped = self.total_dropped_bytes();
         let mut lines = self.kept.clone();

@@ -1,4 +1,4 @@
-//! What is written down of a call, by how far it came.
+//! Builds the journal entries for decisions on calls. Each function is for one state of a call.
 
 use sandbox_protocol::OpenCall;
 
@@ -6,23 +6,23 @@ use crate::call::Site;
 use crate::catalog::Tool;
 use crate::decide::{AuthorizedCall, Question};
 use crate::id::{CallId, Digest};
-use crate::journal::{Decided, GrantUse, Verdict};
+use crate::journal::{DecidedEntry, GrantUse, Verdict};
 
-/// The entry of a call whose arguments were never read.
+/// Returns the entry of a call whose arguments were never parsed.
 pub(super) fn undecided(
     id: CallId,
     tool: &Tool,
     open: &OpenCall,
     decision: Verdict,
     why: String,
-) -> Decided {
-    Decided {
+) -> DecidedEntry {
+    DecidedEntry {
         call: id,
         tool: tool.id.clone(),
         description: Some(tool.description_digest),
         args: None,
         facts: None,
-        args_digest: Digest::of(&open.args),
+        args_digest: Digest::sha256(&open.args),
         site: Site {
             line: open.line,
             column: open.column,
@@ -36,9 +36,9 @@ pub(super) fn undecided(
     }
 }
 
-/// The entry of a call that was allowed.
-pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
-    Decided {
+/// Returns the entry of a call that was allowed.
+pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> DecidedEntry {
+    DecidedEntry {
         call: call.id(),
         tool: call.tool().clone(),
         description: Some(call.description_digest()),
@@ -59,9 +59,9 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> Decided {
     }
 }
 
-/// The entry of a call that was to be asked about, or counted, when the run ended.
-pub(super) fn unsettled(question: &Question) -> Decided {
-    Decided {
+/// Returns the entry of a call that waited for an answer or a claim when the run ended.
+pub(super) fn unsettled(question: &Question) -> DecidedEntry {
+    DecidedEntry {
         call: question.call,
         tool: question.tool.clone(),
         description: Some(question.description_digest),

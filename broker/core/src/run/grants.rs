@@ -1,27 +1,28 @@
-//! Grants in the life of a run: those it starts with, those that are given in
-//! it, and the uses of those that it shares with other runs.
+//! The grants of a run: those it starts with, those given during the run, and the uses of grants
+//! that it shares with other runs.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::code::Code;
-use crate::decide::{Covered, Decision, Pending, claimed};
+use crate::decide::{CoveredCall, Decision, PendingCall, claimed};
 use crate::grant::{Grant, Scope, Use};
 use crate::id::{CallId, ToolId};
-use crate::journal::{Body, GrantClaimed, GrantGiven, GrantHead, GrantVoided};
-use crate::rules::Level;
+use crate::journal::{Body, GrantClaimedEntry, GrantGivenEntry, GrantHead, GrantVoidedEntry};
+use crate::level::Level;
 
 use super::Run;
-use super::calls::{Record, Stage};
+use super::calls::{CallRecord, CallStage};
 
 impl Run {
-    /// What does not fit this run is recorded as void, and used for nothing.
+    /// Admits the grants that apply to this run. Every other grant is recorded as void and never
+    /// used.
     pub(super) fn admit_grants(&mut self) {
         for grant in std::mem::take(&mut self.spec.grants.grants) {
-            let tool = self.spec.standing.catalog.find(&grant.tool);
+            let tool = self.spec.decision_context.catalog.find(&grant.tool);
             let (id, tool_id) = (grant.id.clone(), grant.tool.clone());
             if let Err(why) = self.grants.admit(grant, tool.map(|tool| &**tool)) {
-                let voided = GrantVoided {
+                let voided = GrantVoidedEntry {
                     grant: id,
                     tool: tool_id,
                     why: why.to_owned(),
@@ -31,22 +32,23 @@ impl Run {
         }
     }
 
-    /// By now all calls of this step are known, and so what they share.
-    pub(super) fn propose(&self, pending: &mut Pending) {
+    /// Adds a proposal to a question. At this point all calls of the step are known, so the
+    /// proposal can cover all of them.
+    pub(super) fn propose(&self, pending: &mut PendingCall) {
         if pending.question().level != Level::AskRun {
             return;
         }
         let tool = &pending.question().tool;
-        // The one that is asked about is in no stage now.
+        // The call of this question has been taken out of its stage, so it must be added.
         let waiting = self.calls.asking_of(tool).saturating_add(1);
         let proposal = self.grants.proposal(tool, waiting, &self.spec.script);
         pending.propose(proposal, &self.spec.grants.scopes);
     }
 
-    /// A grant is on record before anything uses it, and kept where others find it.
+    /// Records new grants before anything uses them, and stores those that other runs share.
     pub(super) fn record_given(&mut self, call: CallId) {
         for grant in self.grants.take_fresh() {
-            let given = GrantGiven {
+            let given = GrantGivenEntry {
                 call,
                 tool: grant.tool.clone(),
                 grant: GrantHead {
@@ -70,7 +72,7 @@ impl Run {
         }
     }
 
-    /// Per tool of which calls stayed unanswered that a grant could have covered.
+    /// Returns one grant per tool that would have covered its unanswered calls.
     pub(super) fn grants_needed(&self) -> Vec<Grant> {
         let mut unanswered: BTreeMap<&ToolId, u32> = BTreeMap::new();
         for record in &self.calls.records {
@@ -79,24 +81,25 @@ impl Run {
             }
         }
         let needed = |(id, calls): (&ToolId, u32)| {
-            let tool = self.spec.standing.catalog.find(id)?;
+            let tool = self.spec.decision_context.catalog.find(id)?;
             self.grants
                 .needed(tool, NonZeroU32::new(calls)?, &self.spec.script)
         };
         unanswered.into_iter().filter_map(needed).collect()
     }
 
-    /// There is room for the call: its use is counted where all see it, and then it leaves.
-    pub(super) fn claim(&mut self, call: CallId, covered: Covered) {
+    /// Claims a use of a shared grant, now that the call can be sent. The call is sent after the
+    /// claim.
+    pub(super) fn claim(&mut self, call: CallId, covered: CoveredCall) {
         let grant = covered.grant().clone();
-        // A use that was counted by a process that died then is known to have been for this call.
-        let claimed = GrantClaimed {
+        // If the process dies after the claim, this entry shows which call the use was for.
+        let claimed = GrantClaimedEntry {
             call,
             tool: covered.question().tool.clone(),
             grant: grant.clone(),
         };
         self.append(Body::GrantClaimed(Box::new(claimed)), false);
-        self.calls.put(call, Stage::Claiming(covered));
+        self.calls.put(call, CallStage::Claiming(covered));
         self.out.claim(call, grant);
     }
 
@@ -104,12 +107,12 @@ impl Run {
         if !self.calls.record(call).is_some_and(is_claiming) {
             return;
         }
-        let Stage::Claiming(covered) = self.calls.take(call) else {
+        let CallStage::Claiming(covered) = self.calls.take(call) else {
             return;
         };
         match claimed(covered, used, &mut self.grants) {
             Decision::Allow(authorized) => {
-                self.watch_allowed(&authorized);
+                self.tracker_allowed(&authorized);
                 if let Some(record) = self.calls.record(call) {
                     record.reasons = authorized.reasons().to_vec();
                 }
@@ -120,6 +123,6 @@ impl Run {
     }
 }
 
-fn is_claiming(record: &mut Record) -> bool {
-    matches!(record.stage, Stage::Claiming(_))
+fn is_claiming(record: &mut CallRecord) -> bool {
+    matches!(record.stage, CallStage::Claiming(_))
 }

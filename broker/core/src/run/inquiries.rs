@@ -1,46 +1,46 @@
-//! What servers ask of the host in the middle of a call: recorded before it is
-//! carried, and its end recorded before the server hears of it.
+//! Inquiries: requests of servers to the host during a call. An inquiry is recorded before it is
+//! passed on, and its end is recorded before the server receives the reply.
 
 use std::collections::BTreeMap;
 
 use crate::id::CallId;
-use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
-use crate::journal::{Body, Inquired, InquiryEnded};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, InquiryKind};
+use crate::journal::{Body, InquiredEntry, InquiryEndedEntry};
 use crate::limits::INQUIRIES_MAX;
 
 use super::Run;
-use super::calls::Stage;
+use super::calls::CallStage;
 
-/// Those that are not answered yet, and how many there were.
+/// The open inquiries, and the number of all inquiries so far.
 #[derive(Debug, Default)]
 pub(super) struct Inquiries {
-    open: BTreeMap<InquiryId, Open>,
+    open: BTreeMap<InquiryId, OpenInquiry>,
     total: u32,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenInquiry {
     call: CallId,
-    /// Those of the calls that it may be about that are still under way.
+    /// The calls that the inquiry may belong to and that are still under way.
     waiting: Vec<CallId>,
-    wants: Wants,
+    wants: InquiryKind,
     since_ms: u64,
 }
 
 impl Inquiries {
-    /// Calls that wait for an answer.
+    /// Returns the number of calls that wait for an answer.
     pub(super) fn calls(&self) -> u32 {
-        let waiting = |open: &Open| open.waiting.clone();
+        let waiting = |open: &OpenInquiry| open.waiting.clone();
         let mut calls: Vec<_> = self.open.values().flat_map(waiting).collect();
         calls.sort_unstable();
         calls.dedup();
         u32::try_from(calls.len()).unwrap_or(u32::MAX)
     }
 
-    /// Since when the person has the last of those in hand that they are to answer.
+    /// Returns when the latest form or address that is still open was sent to the person.
     pub(super) fn person_busy_since_ms(&self) -> Option<u64> {
-        let in_hand = self.open.values().filter(|it| is_for_person(it.wants));
-        in_hand.map(|it| it.since_ms).max()
+        let held_by_host = self.open.values().filter(|it| is_for_person(it.wants));
+        held_by_host.map(|it| it.since_ms).max()
     }
 }
 
@@ -48,7 +48,7 @@ impl Run {
     pub(super) fn inquired(&mut self, inquiry: &Inquiry) {
         let is_under_way = |call: &CallId| {
             let call = self.calls.get(*call);
-            call.is_some_and(|it| matches!(it.stage, Stage::InFlight { .. }))
+            call.is_some_and(|it| matches!(it.stage, CallStage::InFlight { .. }))
         };
         let calls = [inquiry.call].into_iter().chain(inquiry.or.iter().copied());
         let waiting: Vec<_> = calls.filter(is_under_way).collect();
@@ -64,14 +64,14 @@ impl Run {
             return self.out.end_inquiry(inquiry.id, InquiryEnd::TooMany);
         }
         let or = waiting.iter().skip(1).copied().collect();
-        let open = Open {
+        let open = OpenInquiry {
             call,
             waiting,
             wants: inquiry.wants,
             since_ms: self.clock.host_ms(),
         };
         self.inquiries.open.insert(inquiry.id, open);
-        let inquired = Inquired {
+        let inquired = InquiredEntry {
             call,
             or,
             inquiry: inquiry.id,
@@ -83,12 +83,13 @@ impl Run {
         self.out.carry(inquiry.id);
     }
 
-    /// The end of an inquiry that is not open (unknown, ended, withdrawn) is ignored.
+    /// Ends an inquiry. The end of an inquiry that is not open (unknown, ended, withdrawn) is
+    /// ignored.
     pub(super) fn inquiry_ended(&mut self, inquiry: InquiryId, end: InquiryEnd) {
         let Some(open) = self.inquiries.open.remove(&inquiry) else {
             return;
         };
-        // Whoever was busy with it has the whole time for what is asked beside it.
+        // A person who was busy with this inquiry now has the full time for the open questions.
         let was_said = matches!(
             end,
             InquiryEnd::Answered | InquiryEnd::Declined | InquiryEnd::Dismissed
@@ -96,7 +97,7 @@ impl Run {
         if was_said && is_for_person(open.wants) {
             self.latest_answer_ms = self.clock.host_ms();
         }
-        let ended = InquiryEnded {
+        let ended = InquiryEndedEntry {
             call: open.call,
             inquiry,
             end,
@@ -106,7 +107,7 @@ impl Run {
         self.out.end_inquiry(inquiry, end);
     }
 
-    /// The call is over. What its server asked is withdrawn, unless another call may wait for it.
+    /// Withdraws the inquiries of a call that is over, unless another call may wait for the answer.
     pub(super) fn withdraw_inquiries(&mut self, call: CallId) {
         let mut left = Vec::new();
         for (id, open) in &mut self.inquiries.open {
@@ -121,6 +122,6 @@ impl Run {
     }
 }
 
-fn is_for_person(wants: Wants) -> bool {
-    matches!(wants, Wants::Form | Wants::Address)
+fn is_for_person(wants: InquiryKind) -> bool {
+    matches!(wants, InquiryKind::Form | InquiryKind::Address)
 }

@@ -1,19 +1,20 @@
-//! What servers answer: judged, recorded, and kept for the guest.
+//! Handles replies of servers: each is classified, recorded, and stored for the guest.
 
 use sandbox_protocol::{Failure, Outcome};
 use serde_json::{Value, json};
 
 use crate::id::{CallId, Digest, ToolId};
-use crate::journal::{Body, Settled};
-use crate::outcome::{Judged, Reply, judge};
+use crate::journal::{Body, SettledEntry};
+use crate::outcome::{JudgedReply, Reply, judge};
 
 use super::Run;
-use super::calls::Stage;
+use super::calls::CallStage;
 
 impl Run {
-    /// A reply to a call that is not in flight (unknown, settled, late) is ignored.
+    /// Handles a reply. A reply to a call that is not in flight (unknown, settled, late) is
+    /// ignored.
     pub(super) fn replied(&mut self, call: CallId, reply: Reply) {
-        let in_flight = |stage: &Stage| matches!(stage, Stage::InFlight { .. });
+        let in_flight = |stage: &CallStage| matches!(stage, CallStage::InFlight { .. });
         if !self
             .calls
             .record(call)
@@ -21,29 +22,29 @@ impl Run {
         {
             return;
         }
-        let Stage::InFlight { tool, since_ms, .. } = self.calls.take(call) else {
+        let CallStage::InFlight { tool, since_ms, .. } = self.calls.take(call) else {
             return;
         };
         self.withdraw_inquiries(call);
         let ms = self.clock.host_ms().saturating_sub(since_ms);
         let judged = judge(reply, &tool, &self.spec.limits);
-        if let Some(watch) = &mut self.watch {
-            watch.heard(call, &tool, &judged.outcome);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.record_outcome(call, &tool, &judged.outcome);
         }
         self.settle(call, &judged, ms, true);
         self.tell(call, judged.outcome);
     }
 
-    /// What is called from now on was disclosed.
+    /// Adds disclosed tools, which the script may call from now on.
     pub(super) fn disclosed(&mut self, tools: &[(ToolId, Digest)]) {
-        self.spec.standing.disclosed.add(tools);
-        if let Some(watch) = &mut self.watch {
-            watch.disclosed(tools);
+        self.spec.decision_context.disclosed.add(tools);
+        if let Some(tracker) = &mut self.tracker {
+            tracker.add_disclosed(tools);
         }
     }
 
-    /// Records what became of a call that left.
-    pub(super) fn settle(&mut self, call: CallId, judged: &Judged, ms: u64, told: bool) {
+    /// Records the outcome of a call that left.
+    pub(super) fn settle(&mut self, call: CallId, judged: &JudgedReply, ms: u64, told: bool) {
         if let Some(record) = self.calls.record(call) {
             record.outcome = Some(judged.reported);
             record.code = judged.code;
@@ -56,12 +57,12 @@ impl Run {
         };
         let payload_bytes = payload.len();
         let short = payload_bytes <= self.spec.limits.journal_payload_bytes_max as usize;
-        let settled = Settled {
+        let settled = SettledEntry {
             call,
             outcome: judged.reported,
             code: judged.code,
             why: judged.why.clone(),
-            payload_digest: Digest::of(payload.as_bytes()),
+            payload_digest: Digest::sha256(payload.as_bytes()),
             payload_bytes: payload_bytes as u64,
             payload: (told && short).then(|| payload.into_owned()),
             told,
@@ -71,10 +72,11 @@ impl Run {
     }
 }
 
-/// What the promise settled with, as text: the value itself, or the failure's fields.
+/// Returns the payload of the settled promise as text: the value itself, or the failure's fields.
 fn payload(outcome: &Outcome) -> std::borrow::Cow<'_, str> {
     match outcome {
-        // A value is JSON and so UTF-8, which is quicker to check than to mend.
+        // A value is JSON and therefore UTF-8, so checking is enough and faster than a lossy
+        // conversion.
         Outcome::Value(text) => match std::str::from_utf8(text) {
             Ok(text) => text.into(),
             Err(_) => String::from_utf8_lossy(text),
@@ -94,7 +96,7 @@ fn failure_json(failure: &Failure) -> Value {
     })
 }
 
-/// JSON text inside JSON stays text, so that a replay hands on the same bytes.
+/// Keeps JSON inside JSON as text, so that a replay passes on the same bytes.
 fn as_text(json: &[u8]) -> Option<String> {
     (!json.is_empty()).then(|| String::from_utf8_lossy(json).into_owned())
 }

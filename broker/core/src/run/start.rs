@@ -1,13 +1,13 @@
-//! How a run begins: its header on disk, then the guest.
+//! Starts a run: first the header on disk, then the guest.
 
 use sandbox_protocol::{GuestLimits, Start};
 
 use crate::catalog::{Server, Tool};
 use crate::effect::{Effect, GuestUsage};
-use crate::flow::Watch;
+use crate::flow::FlowTracker;
 use crate::grant::{Binding, Grants};
 use crate::id::Digest;
-use crate::journal::{Body, RunStarted, StartedServer, StartedTool};
+use crate::journal::{Body, RunStartedEntry, StartedServer, StartedTool};
 use crate::json::{self, Bounds};
 use crate::limits::{Limit, Limits};
 
@@ -15,19 +15,19 @@ use super::batch::Batch;
 use super::calls::Calls;
 use super::clock::Clock;
 use super::console::Console;
-use super::ending::Ending;
 use super::inquiries::Inquiries;
+use super::run_end::RunEnd;
 use super::{Guest, Life, Run, RunSpec};
 
 impl Run {
-    /// `now_ms`: the host's time, in milliseconds since the epoch.
+    /// Starts a run. `now_ms`: the host's time, in milliseconds since the epoch.
     #[must_use]
     pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
         let flow = spec.flow.take();
         let binding = Binding {
             run: spec.run.clone(),
-            script: Digest::of(spec.script.as_bytes()),
-            policy: spec.standing.rules.digest(),
+            script: Digest::sha256(spec.script.as_bytes()),
+            policy: spec.decision_context.rules.digest(),
             approver: spec.grants.approver.clone(),
             scopes: spec.grants.scopes.clone(),
         };
@@ -38,13 +38,15 @@ impl Run {
             calls: Calls::default(),
             grants: Grants::new(binding, now_ms),
             inquiries: Inquiries::default(),
-            in_hand: 0,
-            watch: flow.map(|flow| Watch::new(flow, spec.standing.disclosed.clone(), &spec.script)),
+            held_by_host: 0,
+            tracker: flow.map(|flow| {
+                FlowTracker::new(flow, spec.decision_context.disclosed.clone(), &spec.script)
+            }),
             console: Console::new(&spec.limits),
             outcomes: Vec::new(),
             denials: 0,
             latest_answer_ms: 0,
-            nobody_is_there: false,
+            is_approver_absent: false,
             wrote: false,
             lift: false,
             steps: 0,
@@ -74,16 +76,16 @@ impl Run {
     }
 }
 
-/// Why a run ends before its guest is started. Nothing else holds limits to their bounds,
-/// and within them everything after this may rely on them.
-fn unfit(spec: &RunSpec) -> Option<Ending> {
+/// Returns why the run ends before its guest is started. Limits are only validated here, and all
+/// later code relies on valid limits.
+fn unfit(spec: &RunSpec) -> Option<RunEnd> {
     let limits = &spec.limits;
     if let Err(bad) = limits.validate() {
         let why = bad.to_string();
-        return Some(Ending::Unfit { why });
+        return Some(RunEnd::Unfit { why });
     }
     if spec.script.len() > limits.script_bytes_max as usize {
-        return Some(Ending::Limit(Limit::Source));
+        return Some(RunEnd::Limit(Limit::Source));
     }
     if spec.input.is_empty() {
         return rejected(spec);
@@ -94,40 +96,40 @@ fn unfit(spec: &RunSpec) -> Option<Ending> {
         nodes_max: limits.json_nodes_max,
     };
     if json::measure(&spec.input, bounds).is_err() {
-        return Some(Ending::Limit(Limit::Payload));
+        return Some(RunEnd::Limit(Limit::Payload));
     }
     if !json::is_one_value(&spec.input) {
         let why = "the input is not JSON".into();
-        return Some(Ending::Unfit { why });
+        return Some(RunEnd::Unfit { why });
     }
     rejected(spec)
 }
 
-/// A script that is certainly wrong: no guest hears of it.
-fn rejected(spec: &RunSpec) -> Option<Ending> {
+/// Returns the ending for a script with a definite error; no guest is started for it.
+fn rejected(spec: &RunSpec) -> Option<RunEnd> {
     let rejection = spec.check.rejection.clone()?;
-    Some(Ending::Rejected(Box::new(rejection)))
+    Some(RunEnd::Rejected(Box::new(rejection)))
 }
 
-fn header(spec: &RunSpec) -> RunStarted {
-    let catalog = &spec.standing.catalog;
+fn header(spec: &RunSpec) -> RunStartedEntry {
+    let catalog = &spec.decision_context.catalog;
     let short = spec.input.len() <= spec.limits.journal_payload_bytes_max as usize;
-    // A script beyond its limit is named by its digest and never parsed: no need to keep it.
+    // A script beyond the size limit is never parsed, so its digest is enough.
     let kept = spec.script.len() <= spec.limits.script_bytes_max as usize;
-    RunStarted {
+    RunStartedEntry {
         run: spec.run.clone(),
         script_name: spec.script_name.clone(),
-        script_digest: Digest::of(spec.script.as_bytes()),
+        script_digest: Digest::sha256(spec.script.as_bytes()),
         script: if kept {
             spec.script.clone()
         } else {
             String::new()
         },
-        input_digest: Digest::of(&spec.input),
+        input_digest: Digest::sha256(&spec.input),
         input: short.then(|| String::from_utf8_lossy(&spec.input).into_owned()),
         seed: spec.seed.to_string(),
         limits: spec.limits,
-        rules: spec.standing.rules.to_lines(),
+        rules: spec.decision_context.rules.to_lines(),
         servers: catalog.servers().iter().map(started_server).collect(),
         tools: catalog.tools().map(|tool| started_tool(tool)).collect(),
         guest_name: spec.guest.name.clone(),
@@ -158,7 +160,7 @@ fn start_message(spec: &RunSpec, now_ms: u64) -> Start {
     Start {
         script: spec.check.blanked.as_ref().unwrap_or(&spec.script).clone(),
         script_name: spec.script_name.clone(),
-        stubs: spec.standing.catalog.stubs(),
+        stubs: spec.decision_context.catalog.stubs(),
         input: spec.input.clone(),
         seed: spec.seed,
         now_ms,

@@ -1,53 +1,59 @@
-//! What the guest says, and when it goes on.
+//! Handles the guest's steps, and resumes the guest.
 
 use std::collections::BTreeSet;
 
 use sandbox_protocol::{Resume, Step, StepState};
 
-use crate::effect::{GuestStop, GuestUsage};
-use crate::flow::{Labels, NamedPath, ResolvedPath, Watch, named};
-use crate::journal::{Body, Resumed};
+use crate::effect::{GuestStop, GuestUsage, Whereabouts};
+use crate::flow::{FlowTracker, NamedPath, ResolvedPath, named};
+use crate::journal::{Body, ResumedEntry};
+use crate::labels::Labels;
 use crate::limits::Limit;
 
-use super::ending::Ending;
+use super::run_end::RunEnd;
 use super::{Guest, Run};
 
 impl Run {
-    /// The paths that the calls of a step name; where they lead is to be said with
-    /// [`Event::Resolved`](crate::effect::Event::Resolved) before the step. None when nobody
-    /// asks for facts.
+    /// Returns the paths in the arguments of a step's calls. The shell must resolve them and send
+    /// the targets with [`Event::Stepped`](crate::effect::Event::Stepped). Empty if the run
+    /// computes no facts.
     #[must_use]
     pub fn paths_of(&self, step: &Step) -> BTreeSet<NamedPath> {
-        if self.watch.is_none() {
+        if self.tracker.is_none() {
             return BTreeSet::new();
         }
-        let catalog = &self.spec.standing.catalog;
+        let catalog = &self.spec.decision_context.catalog;
         named(catalog, &step.calls, &self.spec.limits)
     }
 
-    /// What has reached the script so far; none where nobody watches.
+    /// Returns the labels that have reached the script so far, or `None` if the run computes no
+    /// facts.
     #[must_use]
     pub fn reached(&self) -> Option<&Labels> {
-        self.watch.as_ref().map(Watch::reached)
+        self.tracker.as_ref().map(FlowTracker::labels_so_far)
     }
 
-    pub(super) fn resolved(&mut self, paths: Vec<ResolvedPath>) {
-        if let Some(watch) = &mut self.watch {
-            watch.resolved(paths);
-        }
-    }
-
-    /// A step that nobody waits for is ignored.
-    pub(super) fn stepped(&mut self, step: Step, usage: GuestUsage) {
+    /// Records the guest's usage and its place in the script. Returns false if the guest was not
+    /// running; the caller then ignores the rest of the event.
+    pub(super) fn returned(&mut self, usage: GuestUsage, whereabouts: Option<Whereabouts>) -> bool {
         if self.guest != Guest::Computing {
-            return;
+            return false;
         }
         self.usage = usage;
+        self.whereabouts = whereabouts.or(self.whereabouts.take());
+        true
+    }
+
+    /// Handles a step.
+    pub(super) fn stepped(&mut self, step: Step, paths: Vec<ResolvedPath>) {
         self.guest = Guest::Waiting { wake_at_ms: None };
+        if let Some(tracker) = &mut self.tracker {
+            tracker.add_resolved_paths(paths);
+        }
         let shown = self.console.take(step.console, step.console_dropped_bytes);
         self.out.show(shown);
         if self.console.is_flooded() {
-            self.end(Ending::Limit(Limit::Output));
+            self.end(RunEnd::Limit(Limit::Output));
         }
         for call in step.calls {
             if self.ending.is_some() {
@@ -56,42 +62,38 @@ impl Run {
                 self.called(call);
             }
         }
-        if let Some(watch) = &mut self.watch {
-            watch.forget_paths();
+        if let Some(tracker) = &mut self.tracker {
+            tracker.forget_paths();
         }
         match step.state {
             StepState::Waiting { wake_at_ms } => self.guest = Guest::Waiting { wake_at_ms },
             StepState::Done { value } => {
-                let ending = Ending::of_value(value, &self.spec.limits);
+                let ending = RunEnd::of_value(value, &self.spec.limits);
                 self.end(ending);
             }
-            StepState::Failed(error) => self.end(Ending::Threw(Box::new(error))),
-            StepState::Deadlocked => self.end(Ending::Deadlock),
-            StepState::StackExhausted => self.end(Ending::Limit(Limit::Stack)),
-            StepState::OutputFlood => self.end(Ending::Limit(Limit::Output)),
-            StepState::ValueTooLarge => self.end(Ending::Limit(Limit::Payload)),
+            StepState::Failed(error) => self.end(RunEnd::Threw(Box::new(error))),
+            StepState::Deadlocked => self.end(RunEnd::Deadlock),
+            StepState::StackExhausted => self.end(RunEnd::Limit(Limit::Stack)),
+            StepState::OutputFlood => self.end(RunEnd::Limit(Limit::Output)),
+            StepState::ValueTooLarge => self.end(RunEnd::Limit(Limit::Payload)),
         }
     }
 
-    pub(super) fn guest_stopped(&mut self, stop: GuestStop, usage: GuestUsage) {
-        if self.guest != Guest::Computing {
-            return;
-        }
-        self.usage = usage;
+    pub(super) fn guest_stopped(&mut self, stop: GuestStop) {
         self.guest = Guest::Gone;
         let (ending, console) = match stop {
-            GuestStop::Limit { limit, console } => (Ending::Limit(limit), console),
-            GuestStop::EngineFault { why, console } => (Ending::EngineFault { why }, console),
+            GuestStop::Limit { limit, console } => (RunEnd::Limit(limit), console),
+            GuestStop::EngineFault { why, console } => (RunEnd::EngineFault { why }, console),
             GuestStop::Interrupted { console } => {
                 let why = "the guest was interrupted".into();
-                (Ending::Cancelled { why }, console)
+                (RunEnd::Cancelled { why }, console)
             }
             GuestStop::Busy {
                 why,
                 retry_after_ms,
                 console,
             } => (
-                Ending::Busy {
+                RunEnd::Busy {
                     why,
                     retry_after_ms,
                 },
@@ -105,13 +107,13 @@ impl Run {
 
     pub(super) fn check_time(&mut self) {
         if self.clock.is_over() {
-            return self.end(Ending::Limit(Limit::Time));
+            return self.end(RunEnd::Limit(Limit::Time));
         }
         self.expire_asks();
     }
 
-    /// The guest goes on when there is something to tell it: outcomes, or that
-    /// its timer is due. Before the first call a timer is always due.
+    /// Resumes the guest if there are outcomes for it, or its timer is due. Before the first call a
+    /// timer is always due.
     pub(super) fn resume_guest(&mut self) {
         let Guest::Waiting { wake_at_ms } = self.guest else {
             return;
@@ -127,14 +129,14 @@ impl Run {
             Some(at_ms) if self.calls.is_empty() => {
                 self.clock.jump_to(at_ms);
                 if self.clock.is_over() {
-                    self.end(Ending::Limit(Limit::Time));
+                    self.end(RunEnd::Limit(Limit::Time));
                 } else {
                     self.resume(false);
                 }
             }
             Some(_) => {}
             None if self.calls.is_any_open() => {}
-            None => self.end(Ending::Deadlock),
+            None => self.end(RunEnd::Deadlock),
         }
     }
 
@@ -145,7 +147,7 @@ impl Run {
         if recorded {
             let step = self.steps;
             self.append(
-                Body::Resumed(Resumed {
+                Body::Resumed(ResumedEntry {
                     step,
                     now_ms,
                     calls,
@@ -157,14 +159,15 @@ impl Run {
         self.guest = Guest::Computing;
     }
 
-    /// When nothing else happens, what happens next?
+    /// Sets the alarm for the earliest of the run's deadline, the guest's timer and the end of a
+    /// question.
     pub(super) fn set_alarm(&mut self) {
         let Guest::Waiting { wake_at_ms } = self.guest else {
             return self.clock.wait_for_human(false);
         };
         let inquiring = self.inquiries.calls();
         self.clock
-            .wait_for_human(self.calls.is_only_asking(inquiring, self.in_hand));
+            .wait_for_human(self.calls.is_only_asking(inquiring, self.held_by_host));
         let deadline = if self.clock.is_waiting_for_human() {
             self.clock.latest_deadline_at_ms()
         } else {

@@ -1,5 +1,5 @@
-//! Events in, effects out, each effect as one short word group, so that a test
-//! reads like the life of a run.
+//! Tests of the run machine: events in, effects out. Each effect is a short group of words, so that
+//! a test reads like a log of the run.
 
 mod asks;
 mod calls;
@@ -16,7 +16,7 @@ use sandbox_protocol::{
 };
 
 use super::*;
-use crate::decide::{Answer, Standing};
+use crate::decide::{Answer, DecisionContext};
 use crate::journal::Verdict;
 use crate::outcome::{LostCause, Reply};
 use crate::report::Report;
@@ -24,7 +24,7 @@ use crate::testing::{catalog_of, rules, tool};
 
 /// The host's time at which every test run starts.
 const T0: u64 = 1_000_000;
-/// The test's tools, by their place in the catalog; the first is known to be read-only.
+/// The tools of the tests, by their index in the catalog; the first is known to be read-only.
 const TOOLS: [&str; 3] = ["fs.read", "fs.write", "fs.delete"];
 
 fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
@@ -37,34 +37,34 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
         check: ScriptCheck::default(),
         input: Vec::new(),
         seed: 7,
-        standing: Standing {
+        decision_context: DecisionContext {
             catalog: Arc::new(catalog_of(tools)),
             rules: Arc::new(rules(rule_lines)),
-            disclosed: crate::session::Disclosed::All,
+            disclosed: crate::session::DisclosedTools::All,
         },
         limits,
         flow: None,
         fsync: Fsync::Writes,
         guest: GuestIdentity {
             name: "test".into(),
-            digest: Digest::of(b"g"),
+            digest: Digest::sha256(b"g"),
         },
         grants: GrantSpec::default(),
     }
 }
 
-/// A run, and what its effects were so far.
-struct World {
+/// A run and its report.
+struct RunStory {
     run: Run,
     report: Option<Report>,
 }
 
-impl World {
+impl RunStory {
     fn start(rule_lines: &[&str], limits: Limits) -> Self {
-        Self::of(spec(rule_lines, limits))
+        Self::new(spec(rule_lines, limits))
     }
 
-    fn of(spec: RunSpec) -> Self {
+    fn new(spec: RunSpec) -> Self {
         let (run, effects) = Run::start(spec, T0);
         assert_eq!(
             effects.iter().map(describe).collect::<Vec<_>>(),
@@ -73,7 +73,7 @@ impl World {
         Self { run, report: None }
     }
 
-    /// Rules that allow everything, default limits.
+    /// Starts a run with rules that allow everything, and default limits.
     fn open() -> Self {
         Self::start(&["allow *"], Limits::default())
     }
@@ -82,7 +82,8 @@ impl World {
         self.hear_all(after_ms, vec![event])
     }
 
-    /// Wake-up times are left out: the tests about time look at them.
+    /// Handles events and returns the effects without wake-up times, which the tests about time
+    /// check.
     fn hear_all(&mut self, after_ms: u64, events: Vec<Event>) -> Vec<String> {
         let effects = self.hear_raw(after_ms, events);
         effects
@@ -106,7 +107,7 @@ impl World {
         self.report.as_ref().expect("the run has finished")
     }
 
-    /// `outcome code` of each call in the report.
+    /// Returns `outcome code` of each call in the report.
     fn outcomes(&self) -> Vec<String> {
         let words = |call: &crate::report::ReportedCall| {
             let outcome = serde_json::to_value(call.outcome).unwrap();
@@ -135,12 +136,12 @@ fn describe(effect: &Effect) -> String {
         }
         Effect::StopGuest => "stop".into(),
         Effect::Call(call) => format!("call {}", call.id().0),
-        Effect::Keep(grant) => format!("keep {}", grant.id),
+        Effect::KeepGrant(grant) => format!("keep {}", grant.id),
         Effect::Claim { call, grant } => format!("claim {grant} for {}", call.0),
         Effect::CancelCall(call) => format!("cancel {}", call.0),
         Effect::Ask(question) => format!("ask {}", question.call.0),
         Effect::WithdrawAsk(call) => format!("withdraw {}", call.0),
-        Effect::Carry(inquiry) => format!("carry {}", inquiry.0),
+        Effect::ForwardInquiry(inquiry) => format!("carry {}", inquiry.0),
         Effect::EndInquiry { inquiry, end } => format!("end {} {end:?}", inquiry.0),
         Effect::Console(lines) => lines
             .iter()
@@ -179,7 +180,7 @@ fn describe_entry(body: &Body) -> String {
     }
 }
 
-/// A call of the tool at this place in [`TOOLS`].
+/// Returns a call of the tool with this index in [`TOOLS`].
 fn open_call(ticket: u32, tool: u16, args: &str) -> OpenCall {
     let ticket = CallTicket(ticket);
     OpenCall {
@@ -202,10 +203,12 @@ fn step(calls: Vec<OpenCall>, state: StepState) -> Event {
     Event::Stepped {
         step,
         usage: GuestUsage::default(),
+        paths: Vec::new(),
+        whereabouts: None,
     }
 }
 
-/// The guest waits, having called these tools with `{}`.
+/// Returns the event of a guest that has called these tools with `{}` and now waits.
 fn waits(calls: &[(u32, u16)]) -> Event {
     let calls = calls
         .iter()
@@ -259,6 +262,8 @@ fn prints(text: &str, state: StepState) -> Event {
     Event::Stepped {
         step,
         usage: GuestUsage::default(),
+        paths: Vec::new(),
+        whereabouts: None,
     }
 }
 

@@ -1,7 +1,7 @@
-//! How words are hashed: a thousand descriptions are tens of thousands of words,
-//! each looked up once or twice, and the hash of the standard library is most of
-//! what that costs. Servers choose their words, so that each process and each
-//! table has a seed of its own; what is hashed here is never told to anybody.
+//! The hash function for words. A thousand descriptions have tens of thousands of words, each
+//! looked up once or twice, and the standard library's hash would take most of the indexing time.
+//! Servers choose these words, so each process and each table has its own seed. The hashes are
+//! never exposed.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -28,7 +28,7 @@ impl BuildHasher for Hash {
     }
 }
 
-/// What the tables of the standard library start from.
+/// Returns a random seed from the same source as the standard library's tables.
 fn chance() -> u64 {
     RandomState::new().hash_one(0)
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_hashes_alike_and_two_tables_do_not() {
+    fn hash_is_stable_per_table_only() {
         let (one, other) = (Hash::default(), Hash::default());
         let hashes = |by: &Hash| ["read", "file", ""].map(|word| by.hash_one(word));
         assert_eq!(hashes(&one), hashes(&one.clone()));

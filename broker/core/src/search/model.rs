@@ -1,6 +1,6 @@
-//! A static embedding model in the form of model2vec: a vector for each piece of
-//! a word, whose mean is the vector of a text. Read from bytes; nothing here opens
-//! a file.
+//! A static embedding model in the format of model2vec: one vector per word piece. The vector of a
+//! text is the mean of its pieces' vectors. The model is read from bytes; nothing here opens a
+//! file.
 
 mod pieces;
 mod tensors;
@@ -11,7 +11,7 @@ use crate::json::{self, Bounds};
 use pieces::WordPieces;
 use tensors::{Tensor, Tensors};
 
-/// Pieces of one text that count.
+/// Maximum number of pieces of one text that count.
 const PIECES_MAX: usize = 512;
 const TOKENIZER: Bounds = Bounds {
     bytes_max: 256 * 1024 * 1024,
@@ -22,15 +22,15 @@ const TOKENIZER: Bounds = Bounds {
 /// The three files of a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelFiles<'a> {
-    /// `model.safetensors`
+    /// Content of `model.safetensors`.
     pub tensors: &'a [u8],
-    /// `tokenizer.json`
+    /// Content of `tokenizer.json`.
     pub tokenizer: &'a [u8],
-    /// `config.json`
+    /// Content of `config.json`.
     pub config: &'a [u8],
 }
 
-/// Why files are no model; each says which.
+/// Why the files are not a valid model, and which file is at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {why}")]
 pub struct BadModel {
@@ -41,12 +41,12 @@ pub struct BadModel {
 #[derive(Debug, Clone)]
 pub struct Model {
     pieces: WordPieces,
-    /// Row after row.
+    /// The vectors, row after row.
     rows: Vec<f32>,
     dimensions: usize,
-    /// Which row stands for a piece, where several pieces share one.
+    /// The row of each piece, if several pieces share a row.
     mapping: Option<Vec<usize>>,
-    /// How much a piece counts, by its number.
+    /// The weight of each piece, by its number.
     weights: Option<Vec<f32>>,
 }
 
@@ -64,20 +64,20 @@ impl Model {
         })?;
         let tensors = Tensors::read(files.tensors).map_err(in_tensors)?;
         let rows = tensors.find("embeddings").map_err(in_tensors)?;
-        let rows = rows.ok_or_else(|| in_tensors("it has no tensor `embeddings`".into()))?;
+        let rows = rows.ok_or_else(|| in_tensors("missing tensor `embeddings`".into()))?;
         let mapping = tensors.find("mapping").map_err(in_tensors)?;
         let weights = tensors.find("weights").map_err(in_tensors)?;
-        Self::of(pieces, &rows, mapping.as_ref(), weights.as_ref()).map_err(in_tensors)
+        Self::new(pieces, &rows, mapping.as_ref(), weights.as_ref()).map_err(in_tensors)
     }
 
-    fn of(
+    fn new(
         pieces: WordPieces,
         rows: &Tensor<'_>,
         mapping: Option<&Tensor<'_>>,
         weights: Option<&Tensor<'_>>,
     ) -> Result<Self, String> {
         let [count, dimensions] = *rows.shape.as_slice() else {
-            return Err("`embeddings` is not a table".into());
+            return Err("`embeddings` does not have two dimensions".into());
         };
         if count == 0 || dimensions == 0 {
             return Err("`embeddings` is empty".into());
@@ -86,9 +86,9 @@ impl Model {
             None => None,
             Some(mapping) => {
                 let mapping: Option<Vec<usize>> = mapping.whole_numbers()?.into_iter().collect();
-                let mapping = mapping.ok_or("`mapping` holds a negative number")?;
+                let mapping = mapping.ok_or("`mapping` contains a negative number")?;
                 if mapping.iter().any(|row| *row >= count) {
-                    return Err("`mapping` names a row that `embeddings` does not have".into());
+                    return Err("`mapping` refers to a row that `embeddings` does not have".into());
                 }
                 Some(mapping)
             }
@@ -97,7 +97,7 @@ impl Model {
         if pieces.most() >= known {
             let most = pieces.most();
             return Err(format!(
-                "it has vectors for {known} pieces, and the tokenizer names piece {most}"
+                "vectors for {known} pieces, but the tokenizer refers to piece {most}"
             ));
         }
         let weights = weights.map(Tensor::numbers).transpose()?;
@@ -110,7 +110,7 @@ impl Model {
             .chain(weights.iter().flatten())
             .any(|it| !it.is_finite())
         {
-            return Err("it holds a number that is not finite".into());
+            return Err("the vectors contain a number that is not finite".into());
         }
         Ok(Self {
             pieces,
@@ -121,7 +121,7 @@ impl Model {
         })
     }
 
-    /// The mean of what the pieces of a text mean; zeros when the model knows none of them.
+    /// Returns the mean of the vectors of a text's pieces; zeros if the model knows none of them.
     #[must_use]
     pub fn embed(&self, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0; self.dimensions];
@@ -166,7 +166,7 @@ fn is_model2vec(config: &[u8]) -> Result<(), BadModel> {
             });
             Err(BadModel {
                 file: "config.json",
-                why: format!("`model_type` is {other}; only `model2vec` is read"),
+                why: format!("`model_type` is {other}; only `model2vec` is supported"),
             })
         }
     }
@@ -175,12 +175,12 @@ fn is_model2vec(config: &[u8]) -> Result<(), BadModel> {
 fn object(file: &'static str, bytes: &[u8]) -> Result<Value, BadModel> {
     let value = json::read(bytes, TOKENIZER).map_err(|bad| BadModel {
         file,
-        why: format!("it is {bad}"),
+        why: bad.to_string(),
     })?;
     if value.is_object() {
         Ok(value)
     } else {
-        let why = "it is not a JSON object".to_owned();
+        let why = "not a JSON object".to_owned();
         Err(BadModel { file, why })
     }
 }

@@ -3,14 +3,14 @@
 use regex::{Regex, RegexBuilder};
 
 const PATTERN_BYTES_MAX: usize = 1_000;
-/// What a pattern costs at a byte goes with its states.
+/// Maximum size of a compiled pattern. The cost per byte of text grows with the number of states.
 const COMPILED_BYTES_MAX: usize = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPattern {
+pub enum BadSearchPattern {
     #[error("the pattern is longer than {PATTERN_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the pattern is not a regular expression: {0}")]
+    #[error("the pattern is not a valid regular expression: {0}")]
     Syntax(String),
     #[error("the pattern needs too much memory; use a simpler one")]
     TooLarge,
@@ -19,12 +19,12 @@ pub enum BadPattern {
 }
 
 #[derive(Debug)]
-pub(super) struct Pattern(Regex);
+pub(super) struct SearchPattern(Regex);
 
-impl Pattern {
-    pub(super) fn parse(text: &str) -> Result<Self, BadPattern> {
+impl SearchPattern {
+    pub(super) fn parse(text: &str) -> Result<Self, BadSearchPattern> {
         if text.len() > PATTERN_BYTES_MAX {
-            return Err(BadPattern::TooLong);
+            return Err(BadSearchPattern::TooLong);
         }
         RegexBuilder::new(text)
             .size_limit(COMPILED_BYTES_MAX)
@@ -32,8 +32,8 @@ impl Pattern {
             .build()
             .map(Self)
             .map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => BadPattern::TooLarge,
-                other => BadPattern::Syntax(last_line(&other.to_string())),
+                regex::Error::CompiledTooBig(_) => BadSearchPattern::TooLarge,
+                other => BadSearchPattern::Syntax(last_line(&other.to_string())),
             })
     }
 
@@ -42,7 +42,7 @@ impl Pattern {
     }
 }
 
-/// The lines before it draw the place.
+/// Returns the last line of an error; the lines before it only mark the position.
 fn last_line(text: &str) -> String {
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
     line.unwrap_or(text).trim().replace("error: ", "")

@@ -1,18 +1,19 @@
-//! Whatever can put documents in an order for a query, and several of them as one.
+//! Rankers order documents for a query; several rankings can be combined into one.
 
 use std::fmt;
 
-/// Answers with places in the order in which the documents were given, best first; without
-/// those that do not fit at all.
+/// Ranks documents for a query. Results are positions in the order in which the documents were
+/// given, best first; documents that do not match at all are omitted.
 pub trait Ranker: fmt::Debug + Send + Sync {
     fn ranked(&self, query: &str) -> Vec<usize>;
 }
 
-/// How soon a later rank counts little: the value that is customary for this.
+/// The usual constant of reciprocal-rank fusion. With a larger value, the weight decreases more
+/// slowly from rank to rank.
 const RANK_WEIGHT: f64 = 60.0;
 
-/// Reciprocal-rank fusion: what several rankers put in front comes first. Their scores need
-/// not be comparable, for only ranks count.
+/// Combines rankings by reciprocal-rank fusion: documents near the top of several rankings come
+/// first. Only ranks count, so the scores of the rankers need not be comparable.
 #[must_use]
 pub fn fused(rankings: &[Vec<usize>]) -> Vec<usize> {
     let places = rankings.iter().flatten().max().map_or(0, |most| most + 1);
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_put_in_front_comes_first() {
+    fn combined_ranker_prefers_common_top_results() {
         check(&[&[3, 1, 2]], &[3, 1, 2]);
         check(&[&[3, 1, 2], &[]], &[3, 1, 2]);
         check(&[&[3, 1, 2], &[1, 4]], &[1, 3, 4, 2]);

@@ -1,28 +1,29 @@
-//! The words of some documents, field by field, as numbers into one vocabulary:
-//! the part of an index that has to read the texts. It can be made where the
-//! texts come in, so that an index over many servers is only put together.
+//! The words of documents, field by field, as numbers of words in one vocabulary. This part of an
+//! index depends only on its own documents. It is built when the texts arrive, so that an index
+//! over many servers only joins such parts.
 
 mod stored;
 
 use std::sync::Arc;
 
-use super::words::Numbered;
+use super::words::NumberedWords;
 use super::{Document, FIELDS, head};
 
-/// Answers with places in the order in which the documents were given.
+/// Documents that were split into words. Positions follow the order in which the documents were
+/// given.
 #[derive(Debug, Clone, Default)]
-pub struct Texts {
+pub struct IndexedTexts {
     pub(super) words: Vec<Arc<str>>,
-    /// Of all fields of all documents, one after the other.
+    /// Word numbers of all fields of all documents, in order.
     numbers: Vec<u32>,
-    /// Where each field ends in `numbers`.
+    /// The end of each field in `numbers`.
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl IndexedTexts {
     #[must_use]
-    pub fn of(documents: &[Document]) -> Self {
-        let mut numbered = Numbered::default();
+    pub fn build(documents: &[Document]) -> Self {
+        let mut numbered = NumberedWords::default();
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
         for document in documents {
             for field in &FIELDS {
@@ -37,13 +38,13 @@ impl Texts {
         }
     }
 
-    /// How many they are.
+    /// Returns the number of documents.
     #[must_use]
     pub fn documents(&self) -> usize {
         self.ends.len() / FIELDS.len()
     }
 
-    /// The words of one field of a document, in their order.
+    /// Returns the words of one field of a document, in their order.
     pub(super) fn field(&self, place: usize, field: usize) -> &[u32] {
         let at = place * FIELDS.len() + field;
         let end = self.ends.get(at).copied().unwrap_or_default();

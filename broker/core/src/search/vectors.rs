@@ -1,5 +1,5 @@
-//! The meaning of each document as a vector of a model, and the documents that
-//! come closest to a query.
+//! Ranks documents by meaning: by the distance between a document's embedding vector and the
+//! query's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use super::ranker::Ranker;
 use super::{Document, head};
 use crate::id::Digest;
 
-/// Every document is somehow close; those beyond these say nothing.
+/// Maximum number of results. Every document has some similarity with a query, so later results
+/// mean nothing.
 const FOUND_MAX: usize = 50;
 
-/// One unit vector for each document, in their order.
+/// One unit vector per document, in the order of the documents.
 #[derive(Debug, Clone)]
 pub struct Vectors {
     model: Arc<Model>,
@@ -20,7 +21,7 @@ pub struct Vectors {
 }
 
 impl Vectors {
-    /// Documents that `before` has already keep their vectors.
+    /// Computes the vectors. Unchanged documents keep their vectors from `before`.
     #[must_use]
     pub fn new(model: Arc<Model>, documents: &[Document], before: Option<&Self>) -> Self {
         let known: HashMap<Digest, &Arc<[f32]>> = before
@@ -30,7 +31,7 @@ impl Vectors {
             .collect();
         let of = |document: &Document| {
             let text = text_of(document);
-            let digest = Digest::of(text.as_bytes());
+            let digest = Digest::sha256(text.as_bytes());
             let vector = match known.get(&digest) {
                 Some(vector) => Arc::clone(vector),
                 None => unit(model.embed(&text)).into(),
@@ -60,7 +61,7 @@ impl Ranker for Vectors {
     }
 }
 
-/// As a sentence would have it: an identifier in its words.
+/// Returns a document as a sentence, with the identifier split into words.
 fn text_of(document: &Document) -> String {
     let words = document.name.replace(['_', '-', '.', '/'], " ");
     let text = head(&document.text);
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_meaning_find_each_other() {
+    fn synonyms_have_close_vectors() {
         let model = Arc::new(tiny());
         let all = documents(&["deletes a file", "sends a letter", "unknown words"]);
         let vectors = Vectors::new(model, &all, None);
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_did_not_change_keeps_its_vector() {
+    fn unchanged_document_keeps_its_vector() {
         let model = Arc::new(tiny());
         let before = documents(&["deletes a file", "sends a letter"]);
         let before = Vectors::new(Arc::clone(&model), &before, None);

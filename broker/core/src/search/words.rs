@@ -1,5 +1,5 @@
-//! A text as the words that search compares: identifiers split, everything in
-//! lower case and cut to its stem, without words that say nothing.
+//! Splits a text into the words that search compares: identifiers are split, words are in lower
+//! case and stemmed, and stop words are dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::hash::Hash;
 use super::stem::stem;
 
-/// Words that are in every request and in no tool's name. Sorted.
+/// Stop words, which occur in requests and not in tool names. Sorted.
 const STOP: [&str; 96] = [
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
     "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has",
@@ -21,12 +21,12 @@ const STOP: [&str; 96] = [
 const WORD_CHARS_MIN: usize = 2;
 const WORD_CHARS_MAX: usize = 40;
 
-/// The words of a text, in their order.
-pub(super) fn of(text: &str) -> impl Iterator<Item = String> + '_ {
+/// Returns the words of a text, in their order.
+pub(super) fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
     split(text).filter_map(word)
 }
 
-/// A piece as a word; none when it says nothing.
+/// Returns a piece as a word, or `None` for a stop word and for a piece of unsuitable length.
 fn word(piece: &str) -> Option<String> {
     let word = piece.to_lowercase();
     let says = STOP.binary_search(&word.as_str()).is_err()
@@ -34,17 +34,17 @@ fn word(piece: &str) -> Option<String> {
     says.then(|| stem(&word))
 }
 
-/// The words of many texts, numbered in the order in which they come first. What a piece stands
-/// for is worked out once: a thousand descriptions repeat a few thousand pieces.
+/// The words of many texts, numbered in order of first occurrence. The word of a piece is computed
+/// once: a thousand descriptions repeat a few thousand pieces.
 #[derive(Default)]
-pub(super) struct Numbered<'a> {
+pub(super) struct NumberedWords<'a> {
     pieces: HashMap<&'a str, Option<u32>, Hash>,
     numbers: HashMap<Arc<str>, u32, Hash>,
-    /// Each under its number.
+    /// Words by their number.
     words: Vec<Arc<str>>,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedWords<'a> {
     pub(super) fn read(&mut self, text: &'a str) -> impl Iterator<Item = u32> {
         split(text).filter_map(|piece| self.number(piece))
     }
@@ -69,13 +69,14 @@ impl<'a> Numbered<'a> {
         Some(next)
     }
 
-    /// Each under its number.
+    /// Returns the words by their number.
     pub(super) fn into_words(self) -> Vec<Arc<str>> {
         self.words
     }
 }
 
-/// Pieces of letters and pieces of digits; `readFile`, `HTTPServer` and `read_file` are two words each.
+/// Splits a text into pieces of letters and pieces of digits. `readFile`, `HTTPServer` and
+/// `read_file` are two words each.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -90,11 +91,11 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// From where the next piece begins.
+/// Skips to the beginning of the next piece.
 fn from_piece(text: &str) -> &str {
     let at = text
         .bytes()
-        .position(|byte| Kind::of(byte) != Kind::Between);
+        .position(|byte| Kind::from_byte(byte) != Kind::Between);
     let rest = at.and_then(|at| text.get(at..)).unwrap_or_default();
     match rest.as_bytes().first() {
         Some(byte) if !byte.is_ascii() => rest.trim_start_matches(|c: char| !c.is_alphanumeric()),
@@ -102,20 +103,20 @@ fn from_piece(text: &str) -> &str {
     }
 }
 
-/// What a byte is to its piece.
+/// The class of a byte for finding the end of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lower,
     Upper,
     Digit,
-    /// Of no piece.
+    /// A byte that belongs to no piece.
     Between,
-    /// Of a character that is not ASCII.
+    /// A byte of a character that is not ASCII.
     Beyond,
 }
 
 impl Kind {
-    const fn of(byte: u8) -> Self {
+    const fn from_byte(byte: u8) -> Self {
         match byte {
             b'a'..=b'z' => Self::Lower,
             b'A'..=b'Z' => Self::Upper,
@@ -126,15 +127,15 @@ impl Kind {
     }
 }
 
-/// Where a piece ends, by its bytes; most texts are nothing but ASCII. Nothing when this one is
-/// not as far as it has to be looked at.
+/// Returns the end of the first piece by looking at bytes only, since most texts are ASCII. Returns
+/// `None` at a character that is not ASCII.
 fn end_in_ascii(text: &str) -> Option<usize> {
     let mut before: Option<Kind> = None;
     let mut last = Kind::Between;
     for (at, byte) in text.bytes().enumerate() {
-        let kind = Kind::of(byte);
-        // An upper-case letter belongs to what follows it where that is lower-case: one is
-        // looked back at when the next is known.
+        let kind = Kind::from_byte(byte);
+        // In a run of upper-case letters, the last one belongs to the lower-case letters after it.
+        // It is only known to be the last when the next byte is read.
         match (before, last, kind) {
             (_, _, Kind::Beyond) => return None,
             (Some(Kind::Upper), Kind::Upper, Kind::Lower) => return Some(at - 1),
@@ -156,7 +157,7 @@ fn is_border_in_ascii(before: Kind, kind: Kind) -> bool {
     }
 }
 
-/// The same by its characters.
+/// Returns the end of the first piece by looking at characters.
 fn end_of_piece(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     let mut before: Option<char> = None;
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_split_where_a_reader_would() {
+    fn identifiers_are_split_into_words() {
         for (text, expected) in [
             ("readFile", &["read", "File"] as &[&str]),
             ("read_file-v2", &["read", "file", "v", "2"]),
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_characters_end_a_piece_at_the_same_place() {
+    fn byte_and_char_splitting_agree() {
         let alphabet = ['a', 'z', 'B', 'Z', '0', '9', '_', ' ', 'é', 'Ü', '日', '٣'];
         let count = alphabet.len();
         for number in 0..count.pow(4) {
@@ -215,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn many_texts_have_the_words_that_each_has_alone() {
+    fn batch_and_single_words_agree() {
         let texts = ["Reads a file", "read_file", "It reads FILES", "", "the of"];
-        let mut numbered = Numbered::default();
+        let mut numbered = NumberedWords::default();
         let read = texts.map(|text| numbered.read(text).collect::<Vec<_>>());
         let words = numbered.into_words();
         assert_eq!(words, ["read".into(), "file".into()]);
@@ -226,14 +227,14 @@ mod tests {
                 .iter()
                 .map(|it| words[*it as usize].to_string())
                 .collect();
-            assert_eq!(named, of(text).collect::<Vec<_>>(), "{text}");
+            assert_eq!(named, terms(text).collect::<Vec<_>>(), "{text}");
         }
     }
 
     #[test]
-    fn words_that_say_nothing_are_left_out() {
+    fn stop_words_are_dropped() {
         assert!(STOP.is_sorted() && STOP.iter().all(|word| word.to_lowercase() == *word));
-        let words: Vec<_> = of("Could you please help me find the Files?").collect();
+        let words: Vec<_> = terms("Could you please help me find the Files?").collect();
         assert_eq!(words, ["find", "file"]);
     }
 }

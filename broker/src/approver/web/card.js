@@ -1,10 +1,10 @@
-// Makes the card of one question. Every text goes in as text, never as markup.
+// Creates the card of one question. Every text is inserted as text, never as markup.
 "use strict";
 
-// Of a long text: its beginning and its end, so that nothing hides behind either.
+// Numbers of lines that are shown of a long text: at its beginning and at its end.
 const LINES_FIRST = 10;
 const LINES_LAST = 3;
-// Longer lists of fields are counted; each of them stands right below.
+// A longer list of names is shown as a number. Each field is listed below anyway.
 const NAMES_CHARS_MAX = 80;
 
 function element(name, text, kind) {
@@ -18,7 +18,7 @@ function plural(count, word) {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
-// A piece that goes on from the line above is in a list of its own.
+// A piece that continues the line above is in a nested list.
 function line(shown, number) {
   const goesOn = Array.isArray(shown);
   const text = goesOn ? shown[0] : shown;
@@ -83,7 +83,7 @@ function rows(question) {
     ...question.rows.map((it) => [it.name, it.text, it.warns ? "warns" : undefined]),
     ...digests.map(([of, digest]) => ["digests", `${of} ${digest}`, "digests"]),
   ];
-  // What has several rows says its name once.
+  // Consecutive rows with the same name show the name once.
   return all.flatMap(([name, text, kind], at) => [
     element("dt", all[at - 1]?.[0] === name ? "" : name, kind), element("dd", text, kind),
   ]);
@@ -104,15 +104,16 @@ function listed(names) {
   return text.length > NAMES_CHARS_MAX ? plural(names.length, "field") : text;
 }
 
-// What calls may have besides, if anything: in the proposal, and as far as no tick is inside it.
+// Describes the other fields that covered calls may have: those of the proposal without a ticked
+// field inside.
 function besides(question, same) {
   const others = question.proposal.others.filter((other) => !same.some((it) => it.value.startsWith(`${other.pointer}/`)));
-  if (others.some((it) => it.pointer === "")) return "It covers calls with any other fields too";
-  if (!others.length) return "It covers no call with a field that this one does not have";
-  return `Calls may have ${listed(others.map((it) => it.name))} too, with anything in it. It covers no call with other fields than these`;
+  if (others.some((it) => it.pointer === "")) return "The calls may also have any other fields.";
+  if (!others.length) return "The calls must not have fields that this call does not have.";
+  return `The calls may also have ${listed(others.map((it) => it.name))}, with any value, but no other fields.`;
 }
 
-// What one more "yes" would be about, as it is ticked now.
+// Describes the calls that the approval of several calls would cover, as ticked now.
 function covers(card, question) {
   const names = (chosen) => listed(chosen.map((it) => it.parentElement.querySelector("b").textContent));
   const boxes = [...card.querySelectorAll(".same input")];
@@ -125,8 +126,8 @@ function covers(card, question) {
   card.querySelector(".like summary").textContent = `or approve up to ${plural(uses, "call")} ${equal} …`;
   card.querySelector(".some").textContent = "Approve up to";
   card.querySelector(".covers").textContent =
-    `This covers calls of ${question.tool} by this very script ${equal}.${open} ` +
-    `${besides(question, same)}, and none after the script, the rules or the tool's description have changed, or the run has read other kinds of data. ` +
+    `This approves calls of ${question.tool} by this script ${equal}.${open} ${besides(question, same)} ` +
+    "It no longer applies when the script, the rules or the tool's description change, or when the run has read other kinds of data. " +
     `It ends with the ${scope.word}, and after ${scope.lasts} at the latest.`;
 }
 
@@ -140,7 +141,7 @@ function like(card, question) {
   details.querySelector(".same").append(...proposal.fields.map(tick));
   if (proposal.calls > 1) {
     details.querySelector(".examples").append(...proposal.examples.map((text) => element("li", text)));
-    details.querySelector(".examples").before(element("p", `${plural(proposal.calls, "call")} of it were asked about so far, the first of them:`, "hint"));
+    details.querySelector(".examples").before(element("p", `${plural(proposal.calls, "similar call")} were asked about so far. The first ones:`, "hint"));
   }
   const scope = card.querySelector(".scope");
   scope.append(...question.scopes.map(({ word }) => {
@@ -152,8 +153,8 @@ function like(card, question) {
   covers(card, question);
 }
 
-// What is said when several calls are approved: just what is ticked. Where there is nothing to
-// tick, the arguments are in too many pieces, and the proposal is about any.
+// Returns the answer that approves several calls, with the ticked fields. If the arguments have too
+// many fields to tick, the condition of the proposal applies.
 function terms(card) {
   const boxes = [...card.querySelectorAll(".same input")];
   const same = boxes.filter((it) => it.checked).map((it) => it.value);
@@ -174,7 +175,7 @@ function makeCard(question) {
   card.querySelector(".prompts").append(...question.prompts.map((text) => element("li", text)));
   card.querySelector(".size").textContent = `${plural(question.fields.length, "field")}, ${plural(question.bytes, "byte")}`;
   card.querySelector(".fields").append(...question.fields.map(field));
-  if (!question.fields.length) card.querySelector(".fields").append(element("p", "Nothing but the call itself: it has no arguments.", "hint"));
+  if (!question.fields.length) card.querySelector(".fields").append(element("p", "The call has no arguments.", "hint"));
   card.querySelector(".rows").append(...rows(question));
   like(card, question);
   card.querySelector("form").addEventListener("submit", (event) => event.preventDefault());

@@ -1,7 +1,8 @@
-// Keeps the page to what is asked, and sends answers.
+// Shows the open questions, and sends answers.
 "use strict";
 
-// So that nobody approves what has just appeared, or moved, under the pointer or the finger.
+// After each change, the buttons are disabled for this time, so that nobody approves a question that
+// has just appeared or moved under the pointer.
 const SETTLE_MS = 700;
 const TRIES = 4;
 const KEY = "airlock-key";
@@ -15,7 +16,7 @@ const status = document.getElementById("status");
 const cards = new Map();
 let settling;
 
-// The key came behind the `#` of the link's address, which no server gets to see.
+// The key comes behind the `#` of the page's address, which browsers send to no server.
 function key() {
   const fresh = location.hash.slice(1);
   if (fresh) {
@@ -53,13 +54,13 @@ async function send(card, question, said) {
     });
     if (response.ok) return;
     if (response.status !== 400) {
-      const why = response.status === 404 ? "this page is no longer the one that may answer" : (await response.json()).why;
+      const why = response.status === 404 ? "this page may no longer answer, because it was opened again elsewhere" : (await response.json()).why;
       tell(`Your answer about ${question.tool} was not accepted: ${why}.`);
       return;
     }
     told.textContent = `Not accepted: ${(await response.json()).why}`;
   } catch {
-    told.textContent = "Not accepted: airlock does not answer. Nothing was allowed by this.";
+    told.textContent = "Not accepted: airlock does not respond. Nothing was allowed.";
   }
   hold("no");
 }
@@ -79,7 +80,8 @@ function remove(id) {
   const next = card.contains(document.activeElement) && (card.nextElementSibling ?? card.previousElementSibling);
   card.remove();
   cards.delete(id);
-  // To the card and not to a button: nothing is answered by a key that was meant for the last one.
+  // The focus goes to the card, not to a button. A key press that was meant for the removed card then
+  // answers nothing.
   if (next) next.focus();
 }
 
@@ -90,7 +92,7 @@ function countDown() {
     const seconds = Math.max(0, Math.round((until - performance.now()) / 1000));
     const minutes = Math.floor(seconds / 60);
     const text = minutes ? `${minutes} min ${String(seconds % 60).padStart(2, "0")} s` : `${seconds} s`;
-    told.textContent = seconds ? `expires in ${text}; then it is a no` : "expired: nothing is allowed";
+    told.textContent = seconds ? `expires in ${text}; then the call is refused` : "expired: the call is refused";
     told.classList.toggle("soon", seconds < 30);
   }
 }
@@ -110,7 +112,7 @@ function show(questions) {
   over.hidden = !done.length;
   over.querySelector("ul").replaceChildren(...done.map((it) => element("li", `${it.tool}, call ${it.call}: ${it.state}`)));
   none.hidden = waiting.size > 0;
-  status.textContent = waiting.size ? `${plural(waiting.size, "question")} open` : "connected, nothing is asked";
+  status.textContent = waiting.size ? `${plural(waiting.size, "question")} open` : "connected, no open questions";
   document.title = waiting.size ? `(${waiting.size}) airlock: approvals` : "airlock: approvals";
 }
 
@@ -138,7 +140,7 @@ async function watch() {
   none.hidden = true;
   over.hidden = true;
   status.textContent = "disconnected";
-  tell("The run is over, or this page was opened again elsewhere. Nothing can be answered here any more; you can close it.");
+  tell("The run has ended, or the page was opened again elsewhere. You can close this page.");
 }
 
 setInterval(countDown, 500);

@@ -1,4 +1,4 @@
-//! The page's server as a browser, and as somebody who should not be there, sees it.
+//! Tests the page's server with requests of a browser and of an attacker.
 
 use std::num::NonZeroU32;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use super::*;
 
 const ARGS: &str = r#"{"project":"OPS","title":"a"}"#;
 
-/// A server with the links that it told of.
+/// Starts a server that records its links.
 fn start() -> (Arc<Web>, Arc<Mutex<Vec<String>>>) {
     let links = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&links);
@@ -23,7 +23,7 @@ fn start() -> (Arc<Web>, Arc<Mutex<Vec<String>>>) {
     (Arc::new(web.unwrap()), links)
 }
 
-/// `http://127.0.0.1:PORT/enter?…` into host and path.
+/// Splits `http://127.0.0.1:PORT/enter?…` into host and path.
 fn split(link: &str) -> (String, String) {
     let rest = link.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();
@@ -34,7 +34,7 @@ async fn send(host: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(host).await.unwrap();
     let length = body.len();
     let text = format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    // Who is refused before all was read is cut off behind the answer, perhaps while still sending.
+    // A refused client may be disconnected after the answer, perhaps while it still sends.
     let _ = stream.write_all(text.as_bytes()).await;
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said).await;
@@ -58,7 +58,7 @@ fn body(said: &str) -> Value {
     serde_json::from_str(said.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// The cookie that a link is exchanged for, as a header.
+/// Opens a link and returns the cookie as a header.
 async fn enter(link: &str) -> (String, String) {
     let (host, path) = split(link);
     let said = get_with(&host, &path, "").await;
@@ -85,7 +85,7 @@ async fn post_answer(host: &str, headers: &str, said: &Value) -> String {
     send(host, &head, &said.to_string()).await
 }
 
-/// The one open question on the page.
+/// Returns the one open question on the page.
 async fn open_question(host: &str, cookie: &str) -> Value {
     let said = get_with(host, "/questions", cookie).await;
     let questions = body(&said)["questions"].as_array().unwrap().clone();
@@ -98,7 +98,7 @@ fn ask(web: &Arc<Web>, args: &str) -> tokio::task::JoinHandle<Answer> {
     tokio::spawn(async move { web.converse(question).await.unwrap() })
 }
 
-/// Until the server has told of a link.
+/// Waits until the server has issued a link.
 async fn link_of(links: &Arc<Mutex<Vec<String>>>) -> String {
     loop {
         if let Some(link) = links.lock().unwrap().last() {
@@ -109,7 +109,7 @@ async fn link_of(links: &Arc<Mutex<Vec<String>>>) -> String {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_once_by_whoever_used_the_link() {
+async fn question_is_answered_once_by_holder_of_link() {
     let (web, links) = start();
     let answer = ask(&web, ARGS);
     let (host, cookie) = enter(&link_of(&links).await).await;
@@ -147,12 +147,12 @@ async fn a_question_is_answered_once_by_whoever_used_the_link() {
     assert_eq!(
         links.lock().unwrap().len(),
         1,
-        "who is inside needs no second link"
+        "an open page needs no second link"
     );
 }
 
 #[tokio::test]
-async fn whoever_finds_the_port_finds_nothing_behind_it() {
+async fn port_without_link_serves_nothing() {
     let (web, links) = start();
     let answer = ask(&web, ARGS);
     let link = link_of(&links).await;
@@ -177,7 +177,7 @@ async fn whoever_finds_the_port_finds_nothing_behind_it() {
     assert_eq!(status(&get_with(&host, &forged, "").await), 404);
     let cookie = "cookie: airlock=00000000000000000000000000000000\r\n";
     assert_eq!(status(&get_with(&host, "/questions", cookie).await), 404);
-    // A name of somebody else that leads here: the link itself is no good then.
+    // DNS rebinding: under a foreign host name, the link is not valid.
     let rebound = format!("GET {path} HTTP/1.1\r\nhost: evil.example\r\n");
     assert_eq!(status(&send(&host, &rebound, "").await), 404);
 
@@ -185,7 +185,7 @@ async fn whoever_finds_the_port_finds_nothing_behind_it() {
     assert_eq!(
         status(&get_with(&host, &path, "").await),
         410,
-        "it was good once"
+        "the link was already used"
     );
     let question = open_question(&host, &cookie).await;
     let yes = json!({"id": question["id"], "nonce": question["nonce"], "answer": "allow-once"});
@@ -221,7 +221,7 @@ async fn whoever_finds_the_port_finds_nothing_behind_it() {
 }
 
 #[tokio::test]
-async fn a_wrong_nonce_an_unclear_answer_and_one_to_no_question_allow_nothing() {
+async fn wrong_nonce_unclear_answer_or_unknown_question_allows_nothing() {
     let (web, links) = start();
     let answer = ask(&web, ARGS);
     let (host, cookie) = enter(&link_of(&links).await).await;
@@ -252,14 +252,14 @@ async fn a_wrong_nonce_an_unclear_answer_and_one_to_no_question_allow_nothing() 
         );
     }
     assert!(!answer.is_finished());
-    // Whoever asked goes away: there is nothing to answer any more.
+    // The requester goes away, so no answer is possible.
     answer.abort();
     let _ = answer.await;
     let late = json!({"id": id, "nonce": nonce, "answer": "allow-once"});
     assert_eq!(status(&post_answer(&host, &cookie, &late).await), 409);
 }
 
-/// What comes back for exactly these bytes; nothing, when the connection is cut.
+/// Returns the response to exactly these bytes, or an empty text if the connection is closed.
 async fn say(host: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(host).await.unwrap();
     let _ = stream.write_all(bytes).await;
@@ -270,7 +270,7 @@ async fn say(host: &str, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn garbage_is_no_request_and_answers_nothing() {
+async fn malformed_http_request_gets_no_response() {
     let (web, links) = start();
     let answer = ask(&web, ARGS);
     let (host, cookie) = enter(&link_of(&links).await).await;
@@ -293,7 +293,7 @@ async fn garbage_is_no_request_and_answers_nothing() {
             "GET / HTTP/1.1\r\n{ours}{}{close}\r\n",
             "x: y\r\n".repeat(5_000)
         ),
-        // Another name first, ours second, and the other way round.
+        // A foreign name first and the own name second, and the reverse.
         format!(
             "POST /answer HTTP/1.1\r\nhost: evil.example\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"
         ),
@@ -311,7 +311,7 @@ async fn garbage_is_no_request_and_answers_nothing() {
         format!(
             "POST /answer HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n{only_cookie}\r\nx-airlock-key: 00\r\n{close}content-length: {length}\r\n\r\n{yes}"
         ),
-        // The other methods and spellings of our own paths.
+        // Other methods and spellings of the valid paths.
         format!("PUT /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
         format!("GET /answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
         format!("OPTIONS /answer HTTP/1.1\r\n{ours}{close}\r\n"),
@@ -319,7 +319,7 @@ async fn garbage_is_no_request_and_answers_nothing() {
         format!("POST //answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
         format!("POST /answer/ HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
         format!("POST /x/../answer HTTP/1.1\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"),
-        // Bodies that are not what their heads say.
+        // Bodies that do not match their headers.
         format!("POST /answer HTTP/1.1\r\n{ours}{close}content-length: 5\r\n\r\n{yes}"),
         format!(
             "POST /answer HTTP/1.1\r\n{ours}{close}content-length: 99999999999999999999\r\n\r\n{yes}"
@@ -340,10 +340,10 @@ async fn garbage_is_no_request_and_answers_nothing() {
     for request in refused {
         let said = say(&host, request.as_bytes()).await;
         let shown: String = request.chars().take(120).collect();
-        // Nothing at all, or frames of another version of HTTP, is no answer.
+        // An empty response or frames of another HTTP version count as a refusal.
         let is_refused = !said.starts_with("HTTP/1") || (400..500).contains(&status(&said));
         assert!(is_refused, "{shown:?} was answered: {said:.300}");
-        assert!(!said.contains("tickets"), "{shown:?} learnt something");
+        assert!(!said.contains("tickets"), "{shown:?} got information");
         assert!(!answer.is_finished(), "{shown:?} decided something");
     }
     let said: Value = serde_json::from_str(&yes).unwrap();
@@ -352,7 +352,7 @@ async fn garbage_is_no_request_and_answers_nothing() {
 }
 
 #[tokio::test]
-async fn a_question_says_who_asks_and_how_long_it_waits() {
+async fn question_shows_asker_and_remaining_time() {
     let (web, links) = start();
     let first = ask(&web, ARGS);
     let (host, cookie) = enter(&link_of(&links).await).await;
@@ -365,7 +365,7 @@ async fn a_question_says_who_asks_and_how_long_it_waits() {
 }
 
 #[tokio::test]
-async fn what_is_shown_is_safe_and_what_decides_comes_first() {
+async fn question_text_is_escaped_and_decision_data_comes_first() {
     let (web, links) = start();
     let lines = vec!["<script>x</script>"; 10_000].join("\n");
     let args = json!({"aaa": lines, "zz": "\u{202e}evil\u{1b}[2J", "to": "x@y"});
@@ -380,7 +380,7 @@ async fn what_is_shown_is_safe_and_what_decides_comes_first() {
     assert_eq!(
         names,
         ["zz", "to", "aaa"],
-        "what is marked comes first, and the short ones are not below the long one"
+        "fields with warnings come first, then shorter fields"
     );
     assert_eq!(fields[0]["lines"][0], "\\u{202e}evil\\u{1b}[2J");
     assert_eq!(fields[2]["lines"].as_array().unwrap().len(), 10_000);
@@ -401,7 +401,7 @@ async fn what_is_shown_is_safe_and_what_decides_comes_first() {
 }
 
 #[tokio::test]
-async fn a_second_link_makes_the_first_one_worthless() {
+async fn second_link_invalidates_first() {
     let (web, _) = start();
     let (first, second) = (web.link().unwrap(), web.link().unwrap());
     let (host, path) = split(&first);

@@ -1,4 +1,4 @@
-//! What a broker offers of its own: finding tools, and having values read.
+//! The tools that a broker itself offers: finding tools, and extracting values from text.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::embeddings_file;
 use crate::extract::Extractor;
 
 impl Builder {
-    /// Scripts then find `airlock.search` and `airlock.describe`, and `airlock.extract` where the
-    /// configuration has a command for it; and no server can be called `airlock`.
+    /// Lets scripts call `airlock.search` and `airlock.describe`, and also `airlock.extract` if the
+    /// configuration has a command for it. No server can then have the name `airlock`.
     #[must_use]
     pub fn discovery(mut self, discovery: bool) -> Self {
         self.own.discovery = discovery;
         self
     }
 
-    /// The folder of a model2vec model, by which search also knows words of one meaning.
+    /// Sets the folder of a model2vec model, so that search also finds tools by similar meaning.
     #[must_use]
     pub fn embeddings(mut self, folder: impl Into<PathBuf>) -> Self {
         self.embeddings = Some(folder.into());
         self
     }
 
-    /// Who reads values for scripts, which then find `airlock.extract`. An `[extract]` command of
-    /// the configuration comes before.
+    /// Sets the extractor that reads values for scripts, which can then call `airlock.extract`. An
+    /// `[extract]` command of the configuration takes precedence.
     #[must_use]
     pub fn extractor(mut self, extractor: impl Extractor + 'static) -> Self {
         self.own.extraction = true;
@@ -34,10 +34,10 @@ impl Builder {
         self
     }
 
-    /// Scripts find `airlock.extract` although only some runs have somebody who reads values:
-    /// those whose [`Seat`](crate::Seat) brings one.
+    /// Lets scripts call `airlock.extract` although only some runs have an extractor:
+    /// the runs whose [`RunContext`](crate::RunContext) contains one.
     #[must_use]
-    pub fn extraction_by_seat(mut self) -> Self {
+    pub fn extraction_by_context(mut self) -> Self {
         self.own.extraction = true;
         self
     }

@@ -1,59 +1,59 @@
-//! Servers that are left when nobody needs them, and that cannot be reached, on a
-//! clock that stands still while anything is done.
+//! Tests of idle and unreachable servers, on a clock that is paused while anything works.
 
 use std::sync::Mutex as Lock;
 
-use airlock_core::flow::Sayings;
+use airlock_core::flow::LabelConfig;
 use airlock_core::id::ToolName;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::*;
-use crate::broker::checks::AllChecks;
-use crate::broker::roster::Roster;
-use crate::broker::shelf::Opened;
-use crate::broker::sources::Sources;
-use crate::config::{PolicyConfig, Secrets, Server, UnknownKeys};
-use crate::listing_file::Listings;
-use crate::scratch::Scratch;
+use crate::broker::registry::OpenedToolFiles;
+use crate::broker::server_registry::ServerRegistry;
+use crate::broker::sources::ToolSources;
+use crate::broker::tool_checks::CheckRegistry;
+use crate::config::{PolicyConfig, ServerConfig, UnknownKeys};
+use crate::listing_file::ListingStore;
+use crate::secrets::Secrets;
+use crate::tempdir::TempDir;
 use crate::upstream::Era;
 use crate::upstream::era::EraChoice;
-use crate::upstream::tests::fake::{Connected, Fake, Say, legacy, text, words};
+use crate::upstream::tests::fake::{ConnectedFake, FakeReply, FakeServer, legacy, text, words};
 
 const IDLE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_secs(1);
 
 struct Stage {
     servers: Arc<Servers>,
-    connected: Connected,
-    _scratch: Scratch,
+    connected: ConnectedFake,
+    _scratch: TempDir,
 }
 
 impl Stage {
-    fn new(mut fake: Fake, idle: Option<Duration>) -> Self {
+    fn new(mut fake: FakeServer, idle: Option<Duration>) -> Self {
         fake.spec.era = EraChoice::Pinned(Era::Legacy);
-        let scratch = Scratch::new();
-        let server = Server {
+        let scratch = TempDir::new();
+        let server = ServerConfig {
             idle,
-            ..Server::new(fake.spec.clone())
+            ..ServerConfig::new(fake.spec.clone())
         };
-        let listings = Listings::new(scratch.path());
-        let roster = Roster::new(vec![server], None, Secrets::default(), listings);
-        let sources = Sources {
+        let listings = ListingStore::new(scratch.path());
+        let server_registry = ServerRegistry::new(vec![server], None, Secrets::default(), listings);
+        let sources = ToolSources {
             own: Vec::new(),
-            sayings: Arc::new(Sayings::default()),
+            label_config: Arc::new(LabelConfig::default()),
             policies: PolicyConfig::default(),
             rules: Vec::new(),
             approver_is_there: false,
         };
-        let opened = Opened::open(None).unwrap();
-        let checks = AllChecks::new(UnknownKeys::Warn);
-        let shelf = Shelf::new(sources, roster, opened, checks).unwrap();
+        let opened = OpenedToolFiles::open(None).unwrap();
+        let checks = CheckRegistry::new(UnknownKeys::Warn);
+        let registry = ToolRegistry::new(sources, server_registry, opened, checks).unwrap();
         let (connected, server) = fake.server();
         let upstream = Upstream::of_fakes(vec![server]);
         let idle = [(name(), idle)].into_iter();
         Self {
-            servers: Servers::new(upstream, shelf, idle, Handle::current()),
+            servers: Servers::new(upstream, registry, idle, Handle::current()),
             connected,
             _scratch: scratch,
         }
@@ -79,13 +79,13 @@ fn name() -> ServerName {
     ServerName("fake".into())
 }
 
-/// Answers each call after so long.
-fn answering(after: Duration) -> Fake {
-    Fake::calling(move |_, message| vec![Say::After(after, text(message, "done"))])
+/// Returns a server that answers each call after this duration.
+fn answering(after: Duration) -> FakeServer {
+    FakeServer::calling(move |_, message| vec![FakeReply::After(after, text(message, "done"))])
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_nobody_calls_is_left_and_connected_to_again_at_need() {
+async fn idle_server_is_disconnected_and_reconnected_on_call() {
     let stage = Stage::new(answering(Duration::ZERO), Some(IDLE));
     assert_eq!(stage.state(), ServerState::OnDemand);
     for connects in 1..=3 {
@@ -95,35 +95,35 @@ async fn a_server_that_nobody_calls_is_left_and_connected_to_again_at_need() {
         assert_eq!(stage.state(), ServerState::Connected);
         sleep(2 * MOMENT).await;
         assert_eq!(stage.state(), ServerState::OnDemand);
-        // It stays so, and its tools stay known.
+        // The server stays disconnected, and its tools stay known.
         sleep(10 * IDLE).await;
         assert_eq!(stage.connected.dials(), connects);
-        let known = stage.servers.shelf.last().1;
+        let known = stage.servers.registry.last().1;
         assert_eq!(known.servers[0].tools, Some(1));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_with_a_call_in_flight_is_not_idle_and_its_time_begins_with_the_answer() {
+async fn in_flight_call_delays_idle_timeout() {
     const TAKES: Duration = Duration::from_secs(10 * IDLE.as_secs());
     let stage = Stage::new(answering(TAKES), Some(IDLE));
     stage.joined().await;
     sleep(IDLE - MOMENT).await;
     let call = tokio::spawn(stage.call(2 * TAKES));
-    // It stands still only for calls: one may be under way for as long as it takes.
+    // Only the time without calls counts: one call may take as long as it needs.
     sleep(TAKES - MOMENT).await;
     assert_eq!(stage.state(), ServerState::Connected);
     assert_eq!(words(&call.await.unwrap()), "done");
     sleep(IDLE - 2 * MOMENT).await;
     assert_eq!(stage.state(), ServerState::Connected);
-    // It is looked at again after the time that was left when it was last looked at.
+    // Idleness is checked again after the time that was left at the last check.
     sleep(IDLE + 2 * MOMENT).await;
     assert_eq!(stage.state(), ServerState::OnDemand);
     assert_eq!(stage.connected.dials(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_comes_when_the_server_is_left_starts_it_again_and_is_made_once() {
+async fn call_during_idle_disconnect_reconnects_and_runs_once() {
     let stage = Stage::new(answering(Duration::ZERO), Some(IDLE));
     stage.joined().await;
     sleep(IDLE + MOMENT).await;
@@ -136,16 +136,17 @@ async fn a_call_that_comes_when_the_server_is_left_starts_it_again_and_is_made_o
     assert_eq!(stage.state(), ServerState::OnDemand);
 }
 
-/// Ends each connection at once, as often as it is said, and notes when.
-fn failing(times: usize) -> (Fake, Arc<Lock<Vec<Instant>>>) {
+/// Returns a server that ends its first `times` connections at once, and the times of all
+/// connections.
+fn failing(times: usize) -> (FakeServer, Arc<Lock<Vec<Instant>>>) {
     let dialled: Arc<Lock<Vec<Instant>>> = Arc::default();
     let noted = Arc::clone(&dialled);
-    let fake = Fake::new(move |_, message: &Value| {
+    let fake = FakeServer::new(move |_, message: &Value| {
         if message["method"] == "initialize" {
             let mut noted = noted.lock().unwrap();
             noted.push(Instant::now());
             if noted.len() <= times {
-                return vec![Say::Die];
+                return vec![FakeReply::Die];
             }
         }
         legacy(message).unwrap_or_default()
@@ -154,7 +155,7 @@ fn failing(times: usize) -> (Fake, Arc<Lock<Vec<Instant>>>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_reached_is_tried_later_and_later_until_it_is_there() {
+async fn unreachable_server_is_retried_with_backoff() {
     const FAILURES: usize = 12;
     let (fake, dialled) = failing(FAILURES);
     let stage = Stage::new(fake, None);
@@ -162,7 +163,7 @@ async fn a_server_that_cannot_be_reached_is_tried_later_and_later_until_it_is_th
     stage.servers.start();
     sleep(MOMENT).await;
     assert!(matches!(stage.state(), ServerState::Unavailable(_)));
-    // More than all pauses together.
+    // Longer than all pauses together.
     sleep(RETRY_LAST * u32::try_from(FAILURES).unwrap()).await;
     assert_eq!(stage.state(), ServerState::Connected);
     let dialled = dialled.lock().unwrap();
@@ -175,7 +176,7 @@ async fn a_server_that_cannot_be_reached_is_tried_later_and_later_until_it_is_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_on_demand_that_cannot_be_reached_is_left_alone_until_somebody_needs_it() {
+async fn unreachable_on_demand_server_is_not_retried_until_needed() {
     let (fake, dialled) = failing(1);
     let stage = Stage::new(fake, Some(IDLE));
     assert!(stage.servers.join(&name()).await.is_err());

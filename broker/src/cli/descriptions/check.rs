@@ -1,5 +1,5 @@
-//! `airlock descriptions check`: whether tool files can be used, and whether they
-//! still fit what the servers say.
+//! `airlock descriptions check`: checks that tool files are valid and match the servers' current
+//! descriptions.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,16 +10,16 @@ use codegen::tool_file::check::against;
 use codegen::validate::Severity;
 use serde_json::json;
 
-use super::{Said, ask, files};
+use super::{ServerDescriptions, ask, files};
 use crate::cli::options::{ServerOptions, StateOptions};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::render::escape;
-use crate::tool_files::{self, Loadable, Loaded};
+use crate::tool_files::{self, LoadableToolFile, LoadedToolFiles};
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct CheckOptions {
+pub(in crate::cli) struct DescriptionsCheckOptions {
     /// Folder to check [default: the configured folder, else tool_descriptions]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -32,21 +32,25 @@ pub(in crate::cli) struct CheckOptions {
     pub(in crate::cli) json: bool,
 }
 
-/// What was found: errors fail the check, warnings are told.
+/// The result of the check. Errors fail the check; warnings are only reported.
 #[derive(Default)]
-struct Found {
+struct CheckSummary {
     files: usize,
     unchecked: BTreeSet<String>,
     errors: Vec<Problem>,
     warnings: Vec<Problem>,
 }
 
-pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Screen) -> Outcome {
+pub(super) fn run(
+    options: DescriptionsCheckOptions,
+    environment: &Environment,
+    screen: &Screen,
+) -> Outcome {
     let (said, configured) = ask(options.servers, options.state, environment, screen)?;
     let loaded = files(options.folder, configured).load()?;
-    let mut found = Found {
+    let mut found = CheckSummary {
         errors: loaded.problems.clone(),
-        ..Found::default()
+        ..CheckSummary::default()
     };
     for server in loaded.servers() {
         found.server(server, &loaded, &said);
@@ -69,8 +73,8 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
     })
 }
 
-impl Found {
-    fn server(&mut self, server: &str, loaded: &Loaded, said: &Said) {
+impl CheckSummary {
+    fn server(&mut self, server: &str, loaded: &LoadedToolFiles, said: &ServerDescriptions) {
         let tools: BTreeSet<String> = said.of_server(server).map(|it| it.name.clone()).collect();
         let all = said.descriptions.iter();
         let all: BTreeSet<String> = all.map(|it| format!("{}.{}", it.server, it.name)).collect();
@@ -91,7 +95,7 @@ impl Found {
         }
     }
 
-    fn note(&mut self, file: &Loadable, fault: &codegen::tool_file::Fault) {
+    fn note(&mut self, file: &LoadableToolFile, fault: &codegen::tool_file::ToolFileFault) {
         let problem = tool_files::problem(&file.name, fault);
         match fault.severity {
             Severity::Error => self.errors.push(problem),
@@ -113,7 +117,9 @@ impl Found {
         if !self.unchecked.is_empty() {
             let names: Vec<&str> = self.unchecked.iter().map(String::as_str).collect();
             let names = names.join(", ");
-            text.push_str(&format!("; not compared with {names}, which no flag names"));
+            text.push_str(&format!(
+                "; not compared with {names}: no such server is configured"
+            ));
         }
         text
     }

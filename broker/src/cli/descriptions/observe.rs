@@ -1,15 +1,15 @@
-//! `airlock descriptions observe`: what recorded results look like. Only their
-//! shapes leave the journals, never a value.
+//! `airlock descriptions observe`: proposes types for the results in journals. It takes the
+//! structure of results, and never a value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use airlock_core::id::{RunId, ToolId};
-use airlock_core::journal::{Body, Verified, read};
+use airlock_core::journal::{Body, VerifiedJournal, read};
 use airlock_core::json::{self, Bounds};
 use airlock_core::report::ReportedOutcome;
 use clap::Args;
-use codegen::observe::Seen;
+use codegen::observe::Observation;
 use serde_json::{Map, Value, json};
 
 use super::{ask, files};
@@ -20,7 +20,7 @@ use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::journal_file::StateDir;
 use crate::render::escape;
-use crate::tool_files::{Loaded, Written};
+use crate::tool_files::{LoadedToolFiles, WriteOutcome};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ObserveOptions {
@@ -42,21 +42,22 @@ pub(in crate::cli) struct ObserveOptions {
     pub(in crate::cli) json: bool,
 }
 
-/// What the journals of some runs say about results.
+/// The results that the journals of some runs contain.
 #[derive(Default)]
-struct Observed {
+struct Observations {
     tools: BTreeMap<ToolId, Tool>,
-    /// Results that are too long for a journal to keep.
+    /// Number of results that were too long for a journal.
     without_text: u64,
 }
 
 #[derive(Default)]
 struct Tool {
-    seen: Seen,
+    seen: Observation,
     runs: BTreeSet<RunId>,
 }
 
-/// A journal was written within limits; this only keeps a foreign one from doing harm.
+/// Bounds of a recorded result. airlock writes journals within limits; these bounds guard against
+/// other files.
 const BOUNDS: Bounds = Bounds {
     bytes_max: u32::MAX,
     depth_max: 600,
@@ -67,8 +68,8 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
     if options.runs.is_empty() && !options.all {
         let next = "name runs, or write --all; `airlock runs list` lists them";
         return Err(usage(
-            "there is nothing to look at",
-            "no run is named",
+            "no run is selected",
+            "neither a run nor --all was given",
             next,
         ));
     }
@@ -79,13 +80,13 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
         let found = options.runs.iter().map(|id| state.find(id));
         found.collect::<Result<_, _>>().map_err(unreadable)?
     };
-    let mut observed = Observed::default();
+    let mut observed = Observations::default();
     for run in &runs {
         let bytes = state.read(run).map_err(unreadable)?;
         match read(&bytes) {
             Ok(journal) => observed.take(run, &journal),
             Err(broken) => screen.remark(&format!(
-                "run {} is left out: its journal does not verify: {}\n",
+                "run {} was skipped, because its journal does not verify: {}\n",
                 run.0,
                 escape::line(&broken.to_string())
             )),
@@ -102,7 +103,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
     if observed.without_text > 0 {
         let count = observed.without_text;
         screen.remark(&format!(
-            "{count} results are too long for a journal and were not seen\n"
+            "{count} results were skipped, because their journals hold only digests of them\n"
         ));
     }
     match options.to {
@@ -111,8 +112,8 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
     }
 }
 
-impl Observed {
-    fn take(&mut self, run: &RunId, journal: &Verified) {
+impl Observations {
+    fn take(&mut self, run: &RunId, journal: &VerifiedJournal) {
         for line in &journal.lines {
             let Body::Settled(settled) = &line.body else {
                 continue;
@@ -146,7 +147,7 @@ impl Tool {
     }
 }
 
-fn show(observed: &Observed) -> Outcome {
+fn show(observed: &Observations) -> Outcome {
     let mut proposals = Map::new();
     for (id, tool) in &observed.tools {
         let mut members = Map::new();
@@ -157,12 +158,13 @@ fn show(observed: &Observed) -> Outcome {
     Ok(exit::DONE)
 }
 
-/// A type that somebody wrote stays; one that was observed before is seen anew.
-fn write(observed: &Observed, folder: PathBuf, is_json: bool) -> Outcome {
+/// Writes tool files. A type that a person wrote stays; a type that was observed earlier is
+/// replaced.
+fn write(observed: &Observations, folder: PathBuf, is_json: bool) -> Outcome {
     let files = files(Some(folder), None);
     let loaded = match files.path().exists() {
         true => files.load()?,
-        false => Loaded::default(),
+        false => LoadedToolFiles::default(),
     };
     if let Some(problem) = loaded.problems.first() {
         return Err(problem.clone());
@@ -195,11 +197,11 @@ fn write(observed: &Observed, folder: PathBuf, is_json: bool) -> Outcome {
     Ok(exit::DONE)
 }
 
-fn word(written: Written) -> &'static str {
+fn word(written: WriteOutcome) -> &'static str {
     match written {
-        Written::Created => "new",
-        Written::Changed => "changed",
-        Written::Unchanged => "unchanged",
+        WriteOutcome::Created => "new",
+        WriteOutcome::Changed => "changed",
+        WriteOutcome::Unchanged => "unchanged",
     }
 }
 

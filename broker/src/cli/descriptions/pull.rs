@@ -1,5 +1,4 @@
-//! `airlock descriptions pull`: a file for each tool. What somebody wrote is
-//! never overwritten.
+//! `airlock descriptions pull`: writes one file per tool. It never overwrites a person's edits.
 
 use std::path::PathBuf;
 
@@ -7,18 +6,18 @@ use airlock_core::problem::Problem;
 use clap::Args;
 use codegen::closest::closest;
 use codegen::description::Description;
-use codegen::tool_file::pull::{Pulled, pull};
+use codegen::tool_file::pull::{PullOutcome, pull};
 use serde_json::{Value, json};
 
-use super::{Said, ask, files};
+use super::{ServerDescriptions, ask, files};
 use crate::cli::options::{ServerOptions, StateOptions, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::render::escape;
-use crate::tool_files::{Loaded, ToolFiles};
+use crate::tool_files::{LoadedToolFiles, ToolFiles};
 
-const SOURCES: &str = "--server, --mcp-config, --config and --demo say which servers there are";
+const SOURCES: &str = "name servers with --server, --mcp-config, --config or --demo";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PullOptions {
@@ -28,7 +27,7 @@ pub(in crate::cli) struct PullOptions {
     /// Folder for the files [default: the configured folder, else tool_descriptions]
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
-    /// Record in the edited files that you have compared them with the current descriptions
+    /// Mark the edited files as compared with the servers' current descriptions
     #[arg(long)]
     accept: bool,
     #[command(flatten, next_help_heading = "Servers")]
@@ -45,7 +44,7 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
     if said.servers.is_empty() {
         return Err(usage(
             "there is nothing to pull",
-            "no server is configured, or none of them answers",
+            "no server is configured, or no server answers",
             SOURCES,
         ));
     }
@@ -53,10 +52,10 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
     let files = files(options.to, configured);
     let loaded = match files.path().exists() {
         true => files.load()?,
-        false => Loaded::default(),
+        false => LoadedToolFiles::default(),
     };
     if let Some(problem) = loaded.problems.first() {
-        // What cannot be read could be somebody's work.
+        // A file that cannot be read may contain a person's work.
         return Err(problem.clone());
     }
     let chosen = |it: &&Description| options.only.is_empty() || options.only.contains(&it.server);
@@ -81,8 +80,8 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
             &format!("{edited} files were")
         };
         screen.remark(&format!(
-            "{these} written here and not compared with what the servers say now; compare, then \
-             pull with --accept\n"
+            "{these} edited, and not compared with the servers' current descriptions; compare, \
+             then pull with --accept\n"
         ));
     }
     Ok(if edited > 0 {
@@ -92,7 +91,7 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
     })
 }
 
-fn check_names(only: &[String], said: &Said) -> Result<(), Problem> {
+fn check_names(only: &[String], said: &ServerDescriptions) -> Result<(), Problem> {
     for name in only {
         if !said.servers.contains(name) {
             let near = closest(name, said.servers.iter().map(String::as_str));
@@ -102,7 +101,7 @@ fn check_names(only: &[String], said: &Said) -> Result<(), Problem> {
             );
             return Err(usage(
                 format!("there is no server `{name}`"),
-                "it is not configured",
+                "no configured server has this name",
                 next,
             ));
         }
@@ -110,21 +109,21 @@ fn check_names(only: &[String], said: &Said) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What was done with the file of one tool.
+/// Writes the file of one tool and returns what was done.
 fn one(
     files: &ToolFiles,
-    loaded: &Loaded,
+    loaded: &LoadedToolFiles,
     tool: &Description,
     accept: bool,
 ) -> Result<(&'static str, String), Problem> {
     let before = loaded.about(&tool.server, &tool.name);
     let write = |value: &Value| files.write(&tool.server, &tool.name, value);
     let word = match pull(tool, before.map(|it| &it.read.value), accept) {
-        Pulled::New(value) => write(&value).map(|_| "new"),
-        Pulled::Renewed(value) => write(&value).map(|_| "renewed"),
-        Pulled::Accepted(value) => write(&value).map(|_| "accepted"),
-        Pulled::AsBefore => Ok("unchanged"),
-        Pulled::Edited => Ok("edited"),
+        PullOutcome::New(value) => write(&value).map(|_| "new"),
+        PullOutcome::Renewed(value) => write(&value).map(|_| "renewed"),
+        PullOutcome::Accepted(value) => write(&value).map(|_| "accepted"),
+        PullOutcome::AsBefore => Ok("unchanged"),
+        PullOutcome::Edited => Ok("edited"),
     };
     Ok((word?, files.shown_name(&tool.server, &tool.name)))
 }

@@ -1,20 +1,22 @@
-//! `airlock policy test`: each case is decided by the rules of all folders, and
-//! each rule has to decide at least one case.
+//! `airlock policy test`: decides each case with the rules of all folders. Each rule must decide at
+//! least one case.
 
-mod shown;
+mod output;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use airlock_core::policy::{Finding, Judged, Place, Policies, PolicyFile, Vocabulary};
+use airlock_core::policy::{
+    InvalidPolicies, Place, Policies, PolicyFile, PolicyVerdict, Vocabulary,
+};
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
 use codegen::closest::closest;
 use serde::Serialize;
 
 use super::check;
-use super::format::{Files, Format};
-use super::table::{self, Case, Table};
+use super::format::{Files, PolicyFormat};
+use super::table::{self, CaseFile, PolicyCase};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print};
 use crate::config::{policies, rule_folder};
@@ -56,29 +58,29 @@ impl TestOptions {
         }
     }
 
-    /// Whether a problem is to be printed for a machine, too.
+    /// Whether problems are printed as JSON too.
     pub(super) fn is_json(&self) -> bool {
         matches!(self.format(), TestFormat::Json | TestFormat::Sarif)
     }
 }
 
-/// How the cases came out.
+/// The results of all cases.
 #[derive(Debug, Default)]
 struct Results {
-    cases: Vec<Tried>,
-    /// Each rule's place, and whether it decided a case.
+    cases: Vec<CaseResult>,
+    /// The place of each rule, and whether it decided a case.
     rules: BTreeMap<String, (Place, bool)>,
 }
 
-/// A case, and how it came out.
+/// A case and its result.
 #[derive(Debug)]
-struct Tried {
+struct CaseResult {
     name: String,
     place: Place,
     failure: Option<Failure>,
 }
 
-/// A case that came out otherwise.
+/// A case with an unexpected result.
 #[derive(Debug, Serialize)]
 struct Failure {
     case: String,
@@ -101,31 +103,31 @@ pub(super) fn run(options: &TestOptions, screen: &Screen) -> Outcome {
         }
     }
     let places = Files::of_rules(&options.folders)?.with(&options.folders, ENDING)?;
-    match decide(&files, tables) {
+    match decide(&files, tables).map_err(InvalidPolicies::into_findings_with_fixes) {
         Ok(results) => {
             if results.rules.is_empty() && results.cases.is_empty() {
                 screen.warning(&Problem::new(
                     "policy-empty",
                     "there is nothing to test",
-                    "no rule and no case is in what was named",
-                    "name the folder of the rules",
+                    "the named folders contain neither rules nor cases",
+                    "name a folder with rules",
                 ));
             }
             results.show(options.format(), &places)
         }
         Err(findings) => match options.format() {
-            TestFormat::Text => check::show_findings(findings, Format::Text, &places),
-            TestFormat::Json => check::show_findings(findings, Format::Json, &places),
-            TestFormat::Sarif => check::show_findings(findings, Format::Sarif, &places),
+            TestFormat::Text => check::show_findings(findings, PolicyFormat::Text, &places),
+            TestFormat::Json => check::show_findings(findings, PolicyFormat::Json, &places),
+            TestFormat::Sarif => check::show_findings(findings, PolicyFormat::Sarif, &places),
             TestFormat::Junit => {
-                print(&shown::junit_of(&findings))?;
+                print(&output::junit_of(&findings))?;
                 Ok(exit::POLICY)
             }
         },
     }
 }
 
-fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Vec<Finding>> {
+fn decide(files: &[PolicyFile], tables: Vec<CaseFile>) -> Result<Results, InvalidPolicies> {
     let mut results = Results::default();
     let is_empty = tables.iter().all(|table| table.cases.is_empty());
     let servers: BTreeSet<String> = tables
@@ -134,7 +136,7 @@ fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Vec<Findi
         .collect();
     for table in tables {
         let (mut vocabulary, cases) = (table.vocabulary, table.cases);
-        // What another table is about is no misspelt name here.
+        // A server that only another case file contains is not a misspelt name here.
         let others = servers.difference(&table.servers);
         others.for_each(|server| vocabulary.add_unseen(server));
         let policies = Policies::load(files, vocabulary, true)?;
@@ -145,7 +147,7 @@ fn decide(files: &[PolicyFile], tables: Vec<Table>) -> Result<Results, Vec<Findi
         }
     }
     if is_empty {
-        // Without cases the rules are still read.
+        // Rules are parsed even if there are no cases.
         results.know(&Policies::load(files, Vocabulary::new(), true)?);
     }
     Ok(results)
@@ -159,21 +161,21 @@ impl Results {
         }
     }
 
-    fn add(&mut self, case: Case, judged: &Judged) {
+    fn add(&mut self, case: PolicyCase, judged: &PolicyVerdict) {
         for rule in &judged.rules {
             if let Some((_, is_covered)) = self.rules.get_mut(&**rule) {
                 *is_covered = true;
             }
         }
         let failure = self.failure(&case, judged);
-        self.cases.push(Tried {
+        self.cases.push(CaseResult {
             name: case.name,
             place: case.place,
             failure,
         });
     }
 
-    fn failure(&self, case: &Case, judged: &Judged) -> Option<Failure> {
+    fn failure(&self, case: &PolicyCase, judged: &PolicyVerdict) -> Option<Failure> {
         let found: BTreeSet<String> = judged.rules.iter().map(ToString::to_string).collect();
         let spelt = |level: &str, rules: &BTreeSet<String>| {
             let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
@@ -196,8 +198,8 @@ impl Results {
         })
     }
 
-    /// What a case says of rules that there are not.
-    fn unknown<'a>(&'a self, case: &'a Case) -> impl Iterator<Item = String> + 'a {
+    /// Returns the rules that a case names and that do not exist.
+    fn unknown<'a>(&'a self, case: &'a PolicyCase) -> impl Iterator<Item = String> + 'a {
         let unknown = case
             .rules
             .iter()
@@ -213,7 +215,7 @@ impl Results {
         self.cases.iter().filter_map(|case| case.failure.as_ref())
     }
 
-    /// Rules that decided no case.
+    /// Returns the rules that decided no case.
     fn uncovered(&self) -> impl Iterator<Item = (&str, &Place)> {
         let rules = self.rules.iter().filter(|(_, (_, is_covered))| !is_covered);
         rules.map(|(id, (place, _))| (id.as_str(), place))

@@ -1,5 +1,5 @@
-//! `airlock policy check`: rules held against tools, and looked at for what they
-//! will probably not do.
+//! `airlock policy check`: checks rules against tools, and finds rules that probably do not do what
+//! their author intended.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use clap::Args;
 use codegen::closest::closest;
 use serde_json::{Value, json};
 
-use super::format::{Files, Format, FormatOptions};
+use super::format::{Files, FormatOptions, PolicyFormat};
 use super::proofs::{ProofOptions, Proofs};
-use super::sources::{Opened, SourceOptions, Wrong};
+use super::sources::{LoadError, RuleSources, SourceOptions};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -21,14 +21,14 @@ use crate::config::{Environment, grants};
 use crate::render::{self, Sarif, SarifLevel, SarifResult, Style};
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct CheckOptions {
+pub(in crate::cli) struct PolicyCheckOptions {
     /// Folders of rules, or single files
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
     /// Ignore a warning, in all rules or in one rule; errors cannot be ignored
     #[arg(long, value_name = "CODE[:RULE]")]
     except: Vec<String>,
-    /// Also check a file of grants, as `airlock run --grant` takes it
+    /// Also check a file of grants, as passed to `airlock run --grant`
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
     #[command(flatten)]
@@ -39,7 +39,11 @@ pub(in crate::cli) struct CheckOptions {
     pub(super) format: FormatOptions,
 }
 
-pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Screen) -> Outcome {
+pub(super) fn run(
+    options: PolicyCheckOptions,
+    environment: &Environment,
+    screen: &Screen,
+) -> Outcome {
     let exceptions = options.except.iter().map(|it| Exception::read(it));
     let exceptions: Vec<Exception> = exceptions.collect::<Result<_, _>>()?;
     let folders = options.folders.clone();
@@ -47,7 +51,7 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
     let mut checked = match options.sources.open(options.folders, environment, screen) {
         Ok(opened) => match opened.rules.policies() {
             Some(policies) => {
-                let mut checked = Checked::of(policies);
+                let mut checked = PolicyCheckReport::new(policies);
                 if options.proofs.prove {
                     let around = (environment, screen);
                     let about = (&opened, policies);
@@ -55,13 +59,13 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
                 }
                 checked
             }
-            None => Checked::default(),
+            None => PolicyCheckReport::default(),
         },
-        Err(Wrong::Rules(findings)) => Checked {
+        Err(LoadError::Rules(findings)) => PolicyCheckReport {
             findings,
-            ..Checked::default()
+            ..PolicyCheckReport::default()
         },
-        Err(Wrong::Other(problem)) => return Err(problem),
+        Err(LoadError::Other(problem)) => return Err(problem),
     };
     let mut files = Files::of_rules(folders.iter().chain(&tightening))?;
     let now_ms = Clock::start().now_ms();
@@ -75,22 +79,26 @@ pub(super) fn run(options: CheckOptions, environment: &Environment, screen: &Scr
     checked.show(options.format.format(), &files, Style::default())
 }
 
-/// Rules that cannot be used, for a command that would use them.
-pub(super) fn show_findings(findings: Vec<Finding>, format: Format, files: &Files) -> Outcome {
-    let checked = Checked {
+/// Prints the findings about invalid rules, for commands that need valid rules.
+pub(super) fn show_findings(
+    findings: Vec<Finding>,
+    format: PolicyFormat,
+    files: &Files,
+) -> Outcome {
+    let checked = PolicyCheckReport {
         findings,
-        ..Checked::default()
+        ..PolicyCheckReport::default()
     };
     checked.show(format, files, Style::default())
 }
 
-/// What `--prove` could not answer, in SARIF.
+/// The SARIF kind for questions that `--prove` could not answer.
 const OPEN: &str = "not-proved";
 
-/// A warning that is left out.
+/// A warning to ignore.
 struct Exception {
     kind: Kind,
-    /// The id of the one rule that it is about.
+    /// The id of a rule; `None` ignores the warning in all rules.
     rule: Option<String>,
 }
 
@@ -100,7 +108,7 @@ impl Exception {
             Some((word, rule)) => (word, Some(rule.to_owned())),
             None => (text, None),
         };
-        let what = format!("`--except {text}` cannot be read");
+        let what = format!("invalid `--except {text}`");
         let Some(kind) = Kind::ALL.iter().find(|kind| kind.as_str() == word) else {
             let meant = closest(word, Kind::ALL.iter().map(|kind| kind.as_str()));
             let next = meant.map_or_else(
@@ -110,8 +118,8 @@ impl Exception {
             return Err(usage(what, format!("there is no code `{word}`"), next));
         };
         if kind.severity() == Severity::Error {
-            let why = "it is an error: no run starts with such rules";
-            return Err(usage(what, why, "correct the rule"));
+            let why = format!("`{word}` is an error, and no run starts with such rules");
+            return Err(usage(what, why, "correct the rule instead"));
         }
         Ok(Self { kind: *kind, rule })
     }
@@ -122,9 +130,9 @@ impl Exception {
     }
 }
 
-/// What a reviewer is told.
+/// The result of the check.
 #[derive(Default)]
-struct Checked {
+struct PolicyCheckReport {
     findings: Vec<Finding>,
     excepted: usize,
     rules: Vec<String>,
@@ -132,12 +140,12 @@ struct Checked {
     idle: Vec<String>,
     digest: String,
     proofs: Option<Proofs>,
-    /// How many stand in the files that were named.
+    /// Number of grants in the named files.
     grants: Option<usize>,
 }
 
-impl Checked {
-    fn of(policies: &Policies) -> Self {
+impl PolicyCheckReport {
+    fn new(policies: &Policies) -> Self {
         let id = |rule: &airlock_core::policy::Rule| rule.id.to_string();
         Self {
             findings: policies.advice(),
@@ -158,14 +166,14 @@ impl Checked {
     fn prove(
         &mut self,
         options: &ProofOptions,
-        (opened, policies): (&Opened, &Policies),
+        (opened, policies): (&RuleSources, &Policies),
         around: (&Environment, &Screen),
         folders: &[PathBuf],
     ) -> Result<(), Problem> {
         let about = (opened, policies);
-        let proofs = Proofs::of(options, about, &self.findings, around, folders)?;
+        let proofs = Proofs::prove(options, about, &self.findings, around, folders)?;
         let proved = proofs.findings(policies);
-        // It can be left out after all.
+        // The proof shows that the rule can be removed, so its finding replaces the earlier one.
         let is_again = |it: &Finding| {
             let same = |one: &Finding| one.rule == it.rule && one.kind == it.kind;
             proved.iter().any(same)
@@ -177,7 +185,8 @@ impl Checked {
         Ok(())
     }
 
-    /// An exception that is about nothing hides the next mistake of its kind.
+    /// Applies exceptions. An exception that matches nothing is an error, because it would hide a
+    /// later mistake of its kind.
     fn leave_out(&mut self, exceptions: Vec<Exception>) -> Result<(), Problem> {
         let could_be_there = !self.digest.is_empty();
         for exception in exceptions {
@@ -190,19 +199,22 @@ impl Checked {
                     .rule
                     .map(|rule| format!(":{rule}"))
                     .unwrap_or_default();
-                let what = format!("nothing needs `--except {}{rule}`", exception.kind.as_str());
-                let why = "no such warning exists, or it is excepted twice";
-                return Err(usage(what, why, "leave it out"));
+                let what = format!(
+                    "`--except {}{rule}` matches no warning",
+                    exception.kind.as_str()
+                );
+                let why = "the rules have no such warning, or the option is given twice";
+                return Err(usage(what, why, "remove the option"));
             }
         }
         Ok(())
     }
 
-    fn show(&self, format: Format, files: &Files, style: Style) -> Outcome {
+    fn show(&self, format: PolicyFormat, files: &Files, style: Style) -> Outcome {
         match format {
-            Format::Text => print(&self.text(files, style))?,
-            Format::Json => print_json(&self.json())?,
-            Format::Sarif => files.print_sarif(&self.sarif())?,
+            PolicyFormat::Text => print(&self.text(files, style))?,
+            PolicyFormat::Json => print_json(&self.json())?,
+            PolicyFormat::Sarif => files.print_sarif(&self.sarif())?,
         }
         let is_whole = self.proofs.as_ref().is_none_or(Proofs::is_whole);
         let passed = self.findings.is_empty() && is_whole;
@@ -218,7 +230,7 @@ impl Checked {
         }
         for id in &self.idle {
             text.push_str(&format!(
-                "note: the rule `{id}` is about no tool of these servers\n"
+                "note: the rule `{id}` applies to no tool of these servers\n"
             ));
         }
         let proofs = self.proofs.as_ref();
@@ -275,7 +287,7 @@ impl Checked {
                 Severity::Error => SarifLevel::Error,
                 Severity::Warning => SarifLevel::Warning,
             },
-            message: said(finding),
+            message: describe(finding),
             place: Some(finding.place.clone()),
             fix: finding.fix.clone(),
         };
@@ -286,11 +298,11 @@ impl Checked {
         };
         if let Some(proofs) = &self.proofs {
             log.rules
-                .push((OPEN, "Whether a rule does anything is not proved."));
+                .push((OPEN, "It is not proved whether a rule has an effect."));
             let open = |(rule, why): &(std::sync::Arc<str>, String)| SarifResult {
                 rule: OPEN,
                 level: SarifLevel::Warning,
-                message: format!("whether the rule `{rule}` does anything is not proved: {why}"),
+                message: format!("not proved whether the rule `{rule}` has an effect: {why}"),
                 place: self.places.get(&**rule).cloned(),
                 fix: None,
             };
@@ -307,8 +319,8 @@ fn word(finding: &Finding) -> &'static str {
     }
 }
 
-/// What, why, next, as one text.
-fn said(finding: &Finding) -> String {
+/// Joins what, why and next into one text.
+fn describe(finding: &Finding) -> String {
     let mut said = finding.what.clone();
     for (sign, part) in [(": ", &finding.why), ("; ", &finding.next)] {
         if !part.is_empty() {

@@ -1,19 +1,19 @@
-//! `airlock policy diff`: what a change of rules lets through that was not let
-//! through before, and what it takes away, tool by tool.
+//! `airlock policy diff`: the calls that a change of rules newly allows or no longer allows, tool
+//! by tool.
 
 use std::path::PathBuf;
 
-use airlock_core::policy::ever::{Apart, Example, Subject};
+use airlock_core::policy_analysis::{DecisionChange, Example, ToolSubject};
 use airlock_core::rules::Rules;
 use serde_json::{Value, json};
 
-use super::ever;
-use super::format::{Files, Format, FormatOptions};
-use super::sources::{SourceOptions, Wrong};
+use super::analysis;
+use super::format::{Files, FormatOptions, PolicyFormat};
+use super::sources::{LoadError, SourceOptions};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
-use crate::prover::{Change, Ground, Pair, Parted, Prover};
+use crate::prover::{DiffOutcome, ProofGround, Prover, RuleChange, RulePair};
 use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,8 @@ pub(in crate::cli) struct DiffOptions {
     /// Compare only these tools: SERVER.TOOL, where * matches any characters
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// Count a tool as widened unless a proof shows that it is not
+    /// Also exit with 32 if airlock cannot prove that no call is newly allowed or needs less
+    /// approval
     #[arg(long)]
     require_proof: bool,
     #[command(flatten)]
@@ -36,17 +37,17 @@ pub(in crate::cli) struct DiffOptions {
     pub(super) format: FormatOptions,
 }
 
-struct Told {
+struct ToolChange {
     tool: String,
-    change: Change,
+    change: RuleChange,
 }
 
-/// All tools together, or one of them.
+/// The direction of a change, for one tool or for all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Direction {
     widened: bool,
     narrowed: bool,
-    /// Nothing is found and not all is proved.
+    /// No example was found, and not everything is proved.
     open: bool,
 }
 
@@ -57,18 +58,18 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let tightening = sources.tightening().to_vec();
     let opened = match sources.open_pair(&options.old, &options.new, environment, screen) {
         Ok(opened) => opened,
-        Err(Wrong::Other(problem)) => return Err(problem),
-        Err(Wrong::Rules(findings)) => {
-            super::show_findings(&findings, format != Format::Text)?;
+        Err(LoadError::Other(problem)) => return Err(problem),
+        Err(LoadError::Rules(findings)) => {
+            super::show_findings(&findings, format != PolicyFormat::Text)?;
             return Ok(exit::POLICY);
         }
     };
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
-    let subjects = ever::subjects(&before.descriptions, &before.flow, wanted, screen)?;
-    let seeds = ever::seeds(&folders, screen);
+    let subjects = analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?;
+    let seeds = analysis::seeds(&folders, screen);
     let mut prover = Prover::find(environment);
-    let pair = Pair {
+    let pair = RulePair {
         old: &before.rules,
         new: &after.rules,
     };
@@ -80,14 +81,14 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         all
     });
     match format {
-        Format::Text => print(&escape::block(&text(&told, &prover, pair.new)))?,
-        Format::Json => print_json(&as_json(&told, &prover, pair.new))?,
-        Format::Sarif => {
+        PolicyFormat::Text => print(&escape::block(&text(&told, &prover, pair.new)))?,
+        PolicyFormat::Json => print_json(&as_json(&told, &prover, pair.new))?,
+        PolicyFormat::Sarif => {
             let files = Files::of_rules(std::iter::once(&options.new).chain(&tightening))?;
             files.print_sarif(&as_sarif(&told, pair.new))?;
         }
     }
-    let is_open = |told: &Told| matches!(told.change.widened, Parted::Nothing { .. });
+    let is_open = |told: &ToolChange| matches!(told.change.widened, DiffOutcome::Nothing { .. });
     let unproved = options.require_proof && told.iter().any(is_open);
     Ok(match overall(&told).widened || unproved {
         true => exit::POLICY,
@@ -97,20 +98,20 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
 
 async fn of_tool(
     prover: &mut Prover,
-    pair: Pair<'_>,
-    subject: &Subject,
-    seeds: &[airlock_core::policy::ever::Seed],
-) -> Told {
-    Told {
+    pair: RulePair<'_>,
+    subject: &ToolSubject,
+    seeds: &[airlock_core::policy_analysis::Seed],
+) -> ToolChange {
+    ToolChange {
         tool: subject.tool.to_string(),
         change: prover.diff(pair, subject, seeds).await,
     }
 }
 
 impl Direction {
-    fn of(change: &Change) -> Self {
-        let is = |parted: &Parted| matches!(parted, Parted::Example(_));
-        let is_open = |parted: &Parted| matches!(parted, Parted::Nothing { .. });
+    fn from_change(change: &RuleChange) -> Self {
+        let is = |parted: &DiffOutcome| matches!(parted, DiffOutcome::Example(_));
+        let is_open = |parted: &DiffOutcome| matches!(parted, DiffOutcome::Nothing { .. });
         Self {
             widened: is(&change.widened),
             narrowed: is(&change.narrowed),
@@ -128,8 +129,11 @@ impl Direction {
     }
 }
 
-fn overall(told: &[Told]) -> Direction {
-    let all: Vec<Direction> = told.iter().map(|it| Direction::of(&it.change)).collect();
+fn overall(told: &[ToolChange]) -> Direction {
+    let all: Vec<Direction> = told
+        .iter()
+        .map(|it| Direction::from_change(&it.change))
+        .collect();
     Direction {
         widened: all.iter().any(|it| it.widened),
         narrowed: all.iter().any(|it| it.narrowed),
@@ -137,44 +141,45 @@ fn overall(told: &[Told]) -> Direction {
     }
 }
 
-/// What it rests on that nothing else changes; none where a call was found for everything.
-fn ground(told: &[Told]) -> Option<Ground> {
+/// Returns the basis of all results without a change: `Proof` if any of them needed a solver.
+/// Returns `None` if there are no such results.
+fn ground(told: &[ToolChange]) -> Option<ProofGround> {
     let both = told
         .iter()
         .flat_map(|it| [&it.change.widened, &it.change.narrowed]);
     let grounds = both.filter_map(|parted| match parted {
-        Parted::Never(ground) => Some(*ground),
-        Parted::Example(_) | Parted::Nothing { .. } => None,
+        DiffOutcome::Never(ground) => Some(*ground),
+        DiffOutcome::Example(_) | DiffOutcome::Nothing { .. } => None,
     });
     grounds.max()
 }
 
-/// The tools that change, and of which it is not known.
-fn text(told: &[Told], prover: &Prover, rules: &Rules) -> String {
+/// Lists the tools that change, and those for which this is not known.
+fn text(told: &[ToolChange], prover: &Prover, rules: &Rules) -> String {
     let mut text = String::new();
-    for Told { tool, change } in told {
-        let direction = Direction::of(change);
+    for ToolChange { tool, change } in told {
+        let direction = Direction::from_change(change);
         if direction.as_str() == "equal" && !direction.open {
             continue;
         }
         text.push_str(&format!("{tool}: {}\n", direction.as_str()));
         for (word, parted) in [("widened", &change.widened), ("narrowed", &change.narrowed)] {
             match parted {
-                Parted::Example(apart) => text.push_str(&of_apart(word, apart)),
-                Parted::Never(_) => {}
-                Parted::Nothing { why } => {
+                DiffOutcome::Example(apart) => text.push_str(&of_apart(word, apart)),
+                DiffOutcome::Never(_) => {}
+                DiffOutcome::Nothing { why } => {
                     text.push_str(&format!("  {word}: none found (enumerated: {why})\n"));
                 }
             }
         }
     }
     let of = |word: &str| {
-        let is = |it: &&Told| Direction::of(&it.change).as_str() == word;
+        let is = |it: &&ToolChange| Direction::from_change(&it.change).as_str() == word;
         told.iter().filter(is).count()
     };
     let open = told
         .iter()
-        .filter(|it| Direction::of(&it.change).open)
+        .filter(|it| Direction::from_change(&it.change).open)
         .count();
     text.push_str(&format!(
         "{}: {}; {} widened, {} narrowed, {} both, {} equal",
@@ -188,14 +193,14 @@ fn text(told: &[Told], prover: &Prover, rules: &Rules) -> String {
     text.push_str(&match (open, ground(told)) {
         (0, None) => "\n".to_owned(),
         (0, Some(ground)) => format!(" ({})\n", ground.words()),
-        (open, _) => format!("; of {open} not all is proved\n"),
+        (open, _) => format!("; {open} not fully proved\n"),
     });
-    text.push_str(&format!("{}\n", ever::prover_line(prover)));
-    text.push_str(&ever::assumed_lines(prover, rules));
+    text.push_str(&format!("{}\n", analysis::prover_line(prover)));
+    text.push_str(&analysis::assumed_lines(prover, rules));
     text
 }
 
-fn of_apart(word: &str, (old, new): &Apart) -> String {
+fn of_apart(word: &str, (old, new): &DecisionChange) -> String {
     let (before, after) = (old.level.as_str(), new.level.as_str());
     let mut text = format!("  {word}: {before}, now {after}\n    {}\n", new.call());
     for (word, example) in [("old", old), ("new", new)] {
@@ -206,22 +211,22 @@ fn of_apart(word: &str, (old, new): &Apart) -> String {
     text
 }
 
-fn as_json(told: &[Told], prover: &Prover, rules: &Rules) -> Value {
+fn as_json(told: &[ToolChange], prover: &Prover, rules: &Rules) -> Value {
     let side =
         |example: &Example| json!({"level": example.level.as_str(), "reasons": example.reasons});
-    let parted = |parted: &Parted| match parted {
-        Parted::Example(apart) => {
+    let parted = |parted: &DiffOutcome| match parted {
+        DiffOutcome::Example(apart) => {
             let (old, new) = &**apart;
             json!({"found": true, "how": "example", "call": new.call(),
                 "old": side(old), "new": side(new)})
         }
-        Parted::Never(ground) => json!({"found": false, "how": ground.as_str()}),
-        Parted::Nothing { why } => json!({"found": null, "how": "enumerated", "why": why}),
+        DiffOutcome::Never(ground) => json!({"found": false, "how": ground.as_str()}),
+        DiffOutcome::Nothing { why } => json!({"found": null, "how": "enumerated", "why": why}),
     };
-    let tool = |told: &Told| {
+    let tool = |told: &ToolChange| {
         json!({
             "tool": told.tool,
-            "change": Direction::of(&told.change).as_str(),
+            "change": Direction::from_change(&told.change).as_str(),
             "widened": parted(&told.change.widened),
             "narrowed": parted(&told.change.narrowed),
         })
@@ -230,11 +235,11 @@ fn as_json(told: &[Told], prover: &Prover, rules: &Rules) -> Value {
     json!({
         "change": overall.as_str(),
         "open": overall.open,
-        "how": ground(told).map(Ground::as_str),
+        "how": ground(told).map(ProofGround::as_str),
         "tools": told.iter().map(tool).collect::<Vec<_>>(),
         "solver": prover.witness().map(|it| it.display().to_string()),
         "trouble": prover.trouble(),
-        "assumptions": ever::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
+        "assumptions": analysis::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
     })
 }
 
@@ -242,28 +247,26 @@ const WIDENED: &str = "widened";
 const NARROWED: &str = "narrowed";
 const OPEN: &str = "not-proved";
 
-fn as_sarif(told: &[Told], new_rules: &Rules) -> Sarif {
+fn as_sarif(told: &[ToolChange], new_rules: &Rules) -> Sarif {
     let mut log = Sarif {
         rules: vec![
-            (
-                WIDENED,
-                "A call is let through that was not, or with less approval",
-            ),
+            (WIDENED, "A call is newly allowed, or needs less approval"),
             (
                 NARROWED,
                 "A call is no longer allowed, or only with more approval",
             ),
             (
                 OPEN,
-                "No such call was found, and it is not proved that none exists",
+                "Unknown whether the change widens or narrows a tool: airlock found no example \
+                 call, and no proof that none exists",
             ),
         ],
         results: Vec::new(),
     };
-    for Told { tool, change } in told {
+    for ToolChange { tool, change } in told {
         for (rule, parted) in [(WIDENED, &change.widened), (NARROWED, &change.narrowed)] {
             let result = match parted {
-                Parted::Example(apart) => {
+                DiffOutcome::Example(apart) => {
                     let (old, new) = &**apart;
                     let (before, after) = (old.level.as_str(), new.level.as_str());
                     let call = new.call();
@@ -275,15 +278,15 @@ fn as_sarif(told: &[Told], new_rules: &Rules) -> Sarif {
                             SarifLevel::Note
                         },
                         message: format!("`{tool}` is {rule}: {before}, now {after}: {call}"),
-                        place: ever::place(new_rules, new),
+                        place: analysis::place(new_rules, new),
                         fix: None,
                     }
                 }
-                Parted::Never(_) => continue,
-                Parted::Nothing { why } => SarifResult {
+                DiffOutcome::Never(_) => continue,
+                DiffOutcome::Nothing { why } => SarifResult {
                     rule: OPEN,
                     level: SarifLevel::Warning,
-                    message: format!("whether `{tool}` is {rule} is open: {why}"),
+                    message: format!("unknown whether `{tool}` is {rule}: {why}"),
                     place: None,
                     fix: None,
                 },

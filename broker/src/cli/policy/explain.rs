@@ -1,36 +1,35 @@
-//! `airlock policy explain`: why one call was decided as it was, or would be. Of
-//! a call in a journal every word is the journal's; of another it is what a
-//! run's journal would hold.
+//! `airlock policy explain`: explains the decision on a recorded call or on a described one. The
+//! texts about a recorded call come from its journal. The texts about another call are those that a
+//! run's journal would contain.
 
 use std::path::{Path, PathBuf};
 
 use airlock_core::call::{Args, Call, Site};
-use airlock_core::catalog::Whose;
+use airlock_core::catalog::ToolOwner;
 use airlock_core::facts::Facts;
 use airlock_core::flow::large_texts;
 use airlock_core::id::{CallId, ToolId};
-use airlock_core::journal::{AnswerWord, Body, Decided, Verdict, Verified};
+use airlock_core::journal::{AnswerWord, Body, DecidedEntry, Verdict, VerifiedJournal};
 use airlock_core::json::{self, Bounds};
+use airlock_core::level::Level;
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
-use airlock_core::rules::{Consulted, Level};
+use airlock_core::rules::RuleVerdict;
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sources::{Opened, SourceOptions, Wrong};
+use super::sources::{LoadError, RuleSources, SourceOptions};
 use super::table;
-use crate::broker::own;
-use crate::cli::input;
+use crate::broker::tool_discovery;
 use crate::cli::options::usage;
-use crate::cli::runs;
 use crate::cli::screen::Screen;
-use crate::cli::{Outcome, exit, print, print_json};
+use crate::cli::{Outcome, exit, input, print, print_json, runs};
 use crate::config::Environment;
 use crate::render::{self, Explanation};
 
-/// More than any call can be.
+/// Bounds larger than any call.
 const BOUNDS: Bounds = Bounds {
     bytes_max: 16 * 1024 * 1024,
     depth_max: 128,
@@ -39,11 +38,11 @@ const BOUNDS: Bounds = Bounds {
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ExplainOptions {
-    /// A recorded call as RUN:CALL or FILE.jsonl:CALL; or any call as {"tool": …, "args": …,
-    /// "facts": …}, or @FILE that contains it
+    /// A recorded call as RUN:CALL or FILE.jsonl:CALL, or any call as {"tool": …, "args": …,
+    /// "facts": …}; @FILE reads the call from a file
     #[arg(value_name = "CALL")]
     call: String,
-    /// Folders of rules that decide a call that is not recorded
+    /// Folders of rules for a call that is not recorded
     #[arg(long = "policy", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
@@ -53,14 +52,15 @@ pub(in crate::cli) struct ExplainOptions {
     pub(super) json: bool,
 }
 
-/// What comes before the rules, whatever the facts that are said: those are for rules alone.
-const SHOWN: &str = "the tool was shown in the session, with the description that it has, and \
-                     within its limits; another call is refused before any rule is asked";
+/// The assumption of an explanation: the checks that precede the rules have passed. The given facts
+/// are used only by the rules.
+const SHOWN: &str = "the session was shown the tool with its current description, and the call is \
+                     within the limits; other calls are refused before any rule is evaluated";
 
-/// A call that is in no journal. What is not said of it is the worst.
+/// A call that is in no journal. Facts that are not given take their worst value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct HypotheticalCall {
     tool: String,
     #[serde(default)]
     args: Value,
@@ -81,8 +81,8 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
         let said = read(&text)?;
         match options.sources.open(options.folders, environment, screen) {
             Ok(opened) => imagined(said, &opened)?,
-            Err(Wrong::Other(problem)) => return Err(problem),
-            Err(Wrong::Rules(findings)) => {
+            Err(LoadError::Other(problem)) => return Err(problem),
+            Err(LoadError::Rules(findings)) => {
                 super::show_findings(&findings, is_json)?;
                 return Ok(exit::POLICY);
             }
@@ -90,10 +90,10 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
     } else {
         let (journal, call) = text
             .rsplit_once(':')
-            .ok_or_else(|| unclear("it is neither RUN:CALL nor a call in JSON".into()))?;
+            .ok_or_else(|| unclear("the text is neither RUN:CALL nor a call in JSON".into()))?;
         let call: u32 = call
             .parse()
-            .map_err(|_| unclear(format!("`{call}` is not a number of a call")))?;
+            .map_err(|_| unclear(format!("`{call}` is not the number of a call")))?;
         let (name, verified) = runs::journal(journal, options.sources.state, environment)?;
         recorded(&name, &verified, CallId(call))?
     };
@@ -107,17 +107,17 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
 
 fn unclear(why: String) -> Problem {
     let next = "write RUN:CALL, such as 01h2:3, or {\"tool\": \"server.tool\", \"args\": {…}}";
-    usage("the call cannot be read", why, next)
+    usage("invalid call", why, next)
 }
 
-fn read(text: &str) -> Result<Said, Problem> {
+fn read(text: &str) -> Result<HypotheticalCall, Problem> {
     let value =
         json::parse_strict(text.as_bytes(), BOUNDS).map_err(|bad| unclear(bad.to_string()))?;
-    Said::deserialize(value).map_err(|error| unclear(error.to_string()))
+    HypotheticalCall::deserialize(value).map_err(|error| unclear(error.to_string()))
 }
 
-/// A call of a run, as its journal has it.
-fn recorded(run: &str, journal: &Verified, call: CallId) -> Result<Explanation, Problem> {
+/// Explains a call of a run from its journal.
+fn recorded(run: &str, journal: &VerifiedJournal, call: CallId) -> Result<Explanation, Problem> {
     let bodies = || journal.lines.iter().map(|line| &line.body);
     let of_call = || bodies().filter(|body| body.call() == Some(call));
     let answered = of_call().find_map(|body| match body {
@@ -143,13 +143,13 @@ fn recorded(run: &str, journal: &Verified, call: CallId) -> Result<Explanation, 
     let Some(asked) = asked else {
         let why = format!("the journal of {run} has no call {}", call.0);
         let next = "`airlock runs show RUN` lists the calls of a run";
-        return Err(usage("there is no such call", why, next));
+        return Err(usage("no such call", why, next));
     };
     Ok(Explanation {
         tool: asked.tool.clone(),
         of: place(run, script.unwrap_or_default(), call, asked.site),
         args: Some(asked.args.clone()),
-        decision: "asked, and nothing was decided".into(),
+        decision: "asked, but no decision is recorded".into(),
         reasons: asked.reasons.clone(),
         prompts: Vec::new(),
         told: None,
@@ -164,13 +164,13 @@ fn asked(answer: AnswerWord) -> String {
             format!("answered {}", render::word(&answer))
         }
         AnswerWord::Unanswered => "no answer came".to_owned(),
-        AnswerWord::Invalid => "what was answered does not count".to_owned(),
+        AnswerWord::Invalid => "invalid answer".to_owned(),
         AnswerWord::Withdrawn => "the question was withdrawn".to_owned(),
     };
     format!("asked, {how}; ")
 }
 
-fn of_decided(run: &str, script: &str, decided: &Decided, how: &str) -> Explanation {
+fn of_decided(run: &str, script: &str, decided: &DecidedEntry, how: &str) -> Explanation {
     let code = decided.code.map(|code| format!(" ({code})"));
     let grant = decided.grant.as_ref().map(|used| {
         format!(
@@ -207,8 +207,8 @@ fn place(run: &str, script: &str, call: CallId, site: Site) -> String {
     format!("call {} of {run}, {script}:{line}:{column}:", call.0)
 }
 
-/// What would be decided about a call.
-fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
+/// Explains the decision that rules would make on a call.
+fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation, Problem> {
     let tool = ToolId::parse(&said.tool).map_err(|bad| unclear(bad.to_string()))?;
     let description = described(&tool, &opened.descriptions)?;
     let args = match said.args {
@@ -238,7 +238,7 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         tool: tool.clone(),
     };
     if errors.is_empty() {
-        let whose = own::whose(&tool.server.0, &tool.tool.0);
+        let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
         let call = Call {
             id: CallId(1),
             tool,
@@ -246,8 +246,8 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
             site: Site::default(),
             facts: Some(facts.into()),
         };
-        let consulted = opened.rules.consult_about(whose, &call);
-        let Consulted {
+        let consulted = opened.rules.consult_for_owner(owner, &call);
+        let RuleVerdict {
             level,
             reasons,
             prompts,
@@ -255,12 +255,12 @@ fn imagined(said: Said, opened: &Opened) -> Result<Explanation, Problem> {
         } = consulted;
         explained.decision = match level {
             Level::Allow => "allowed",
-            Level::AskRun => "asked about; a grant of the run is enough",
-            Level::AskCall => "asked about; only approval of this very call is enough",
+            Level::AskRun => "a person is asked; a grant for the run is enough",
+            Level::AskCall => "a person is asked; only an approval of this call is enough",
             Level::Deny => "denied (denied)",
         }
         .into();
-        let gets_through = level < Level::Deny && whose != Whose::OwnWithin;
+        let gets_through = level < Level::Deny && owner != ToolOwner::OwnLocal;
         explained.assuming = gets_through.then_some(SHOWN);
         (explained.reasons, explained.prompts) = (reasons, prompts);
     }

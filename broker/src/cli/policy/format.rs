@@ -1,5 +1,4 @@
-//! In which form a command prints what it found, and where the files are that it
-//! speaks of.
+//! The output format of a command, and the paths of the files that its output refers to.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use crate::config::{policies, rule_folder};
 use crate::render::{self, Sarif};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum PolicyFormat {
     /// Plain text
     #[default]
     Text,
@@ -25,29 +24,33 @@ pub(super) enum Format {
 pub(super) struct FormatOptions {
     /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
-    format: Format,
+    format: PolicyFormat,
     /// Same as --format json
     #[arg(long)]
     json: bool,
 }
 
 impl FormatOptions {
-    pub(super) fn format(self) -> Format {
-        if self.json { Format::Json } else { self.format }
+    pub(super) fn format(self) -> PolicyFormat {
+        if self.json {
+            PolicyFormat::Json
+        } else {
+            self.format
+        }
     }
 
-    /// Whether a problem is to be printed for a machine, too.
+    /// Whether problems are printed as JSON too.
     pub(super) fn is_json(self) -> bool {
-        self.format() != Format::Text
+        self.format() != PolicyFormat::Text
     }
 }
 
-/// Files by the names that places call them, with what they hold.
+/// Files: the name used in messages, the path, and the contents of each.
 #[derive(Debug, Default)]
 pub(super) struct Files(Vec<(String, PathBuf, String)>);
 
 impl Files {
-    /// The rules of folders and single files.
+    /// Reads the rule files of folders, and single files.
     pub(super) fn of_rules<'a>(
         paths: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<Self, Problem> {
@@ -59,7 +62,7 @@ impl Files {
         Ok(files)
     }
 
-    /// And those of another kind beside them.
+    /// Adds files with another ending in these folders.
     pub(super) fn with(mut self, paths: &[PathBuf], ending: &str) -> Result<Self, Problem> {
         for path in paths {
             let read = rule_folder::read(path, ending)?.into_iter();
@@ -68,7 +71,7 @@ impl Files {
         Ok(self)
     }
 
-    /// And one more, as messages call it.
+    /// Adds one more file under its name in messages.
     pub(super) fn and(mut self, name: String, path: &Path, text: String) -> Self {
         self.0.push((name, path.to_owned(), text));
         self

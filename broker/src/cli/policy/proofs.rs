@@ -1,26 +1,26 @@
-//! What `airlock policy check --prove` adds: which rules do nothing, as far as that
-//! is proved.
+//! `airlock policy check --prove`: finds rules that provably have no effect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use airlock_core::policy::{Finding, Idle, Kind, Policies};
+use airlock_core::policy::{Finding, Kind, Policies};
+use airlock_core::policy_analysis::Idle;
 use airlock_core::problem::Problem;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::ever;
-use super::sources::Opened;
+use super::analysis;
+use super::sources::RuleSources;
 use crate::cli::runtime;
 use crate::cli::screen::Screen;
 use crate::config::Environment;
-use crate::prover::{Ground, Prover, Review, Reviewed, Waits};
+use crate::prover::{ProofGround, Prover, Review, ReviewReport, WaitReason};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct ProofOptions {
-    /// Find rules without effect (needs cvc5): shows for each rule a call that it decides, or
-    /// proves that none exists; a rule with neither result fails the check
+    /// Also use cvc5 to find rules that have no effect. Fail if, for some rule, airlock finds no
+    /// example call that the rule decides, and cannot prove that no such call exists
     #[arg(long)]
     pub(super) prove: bool,
     /// Time limit for --prove
@@ -29,24 +29,24 @@ pub(super) struct ProofOptions {
     prove_seconds: u64,
 }
 
-/// What was asked, and what came of it.
+/// The result of the review, with the prover that was used.
 pub(super) struct Proofs {
-    reviewed: Reviewed,
+    reviewed: ReviewReport,
     prover: Prover,
 }
 
 impl Proofs {
-    /// `found`: what the text of the rules says already.
-    pub(super) fn of(
+    /// Reviews the rules. `found` contains the findings from the text of the rules.
+    pub(super) fn prove(
         options: &ProofOptions,
-        (opened, policies): (&Opened, &Policies),
+        (opened, policies): (&RuleSources, &Policies),
         found: &[Finding],
         (environment, screen): (&Environment, &Screen),
         folders: &[std::path::PathBuf],
     ) -> Result<Self, Problem> {
         let until = Instant::now() + Duration::from_secs(options.prove_seconds);
-        let subjects = ever::subjects(&opened.descriptions, &opened.flow, None, screen)?;
-        let own = ever::own_subjects(&opened.descriptions, &opened.flow);
+        let subjects = analysis::subjects(&opened.descriptions, &opened.flow, None, screen)?;
+        let own = analysis::own_subjects(&opened.descriptions, &opened.flow);
         let is_idle = |it: &&Finding| {
             matches!(
                 it.kind,
@@ -55,12 +55,12 @@ impl Proofs {
         };
         let known: BTreeSet<Arc<str>> = found
             .iter()
-            // One that cannot simply be left out still does something.
+            // A rule without a fix cannot simply be removed, so it still has an effect.
             .filter(|it| is_idle(it) && it.fix.is_some())
             .filter_map(|it| it.rule.clone())
             .collect();
         let mut prover = Prover::find(environment);
-        let seeds = ever::seeds(folders, screen);
+        let seeds = analysis::seeds(folders, screen);
         let review = Review {
             policies,
             subjects: &subjects,
@@ -73,12 +73,12 @@ impl Proofs {
         Ok(Self { reviewed, prover })
     }
 
-    /// Rules that can go.
+    /// Returns findings for the rules that can be removed.
     pub(super) fn findings(&self, policies: &Policies) -> Vec<Finding> {
-        let finding = |(idle, ground): &(Idle, Ground)| {
+        let finding = |(idle, ground): &(Idle, ProofGround)| {
             let how = match ground {
-                Ground::Proof => "proved by cvc5",
-                Ground::Text => ground.words(),
+                ProofGround::Proof => "proved by cvc5",
+                ProofGround::Text => ground.words(),
             };
             policies.idle_by(idle, how)
         };
@@ -89,52 +89,52 @@ impl Proofs {
         self.reviewed.open.is_empty()
     }
 
-    /// For a person: what is no finding.
+    /// Formats the results that are not findings, for a person.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (rule, waits, ground) in &self.reviewed.waiting {
-            let said = said(*waits, *ground);
+            let said = describe(*waits, *ground);
             text.push_str(&format!("note: the rule `{rule}` {said}\n"));
         }
         for (rule, why) in &self.reviewed.open {
             text.push_str(&format!(
-                "not proved: whether the rule `{rule}` does anything: {why}\n"
+                "not proved: whether the rule `{rule}` has an effect: {why}\n"
             ));
         }
         text
     }
 
-    /// Who has proved it, and from what.
+    /// Describes the solver and the assumptions.
     pub(super) fn rests(&self) -> String {
         let assumed = self.assumed().map(|it| format!("assuming: {it}\n"));
         let assumed: String = assumed.collect();
-        format!("{}\n{assumed}", ever::prover_line(&self.prover))
+        format!("{}\n{assumed}", analysis::prover_line(&self.prover))
     }
 
     fn assumed(&self) -> impl Iterator<Item = &'static str> {
         const LEFT_ASIDE: [&str; 2] = [
-            "patterns (`--allow`, `[rules]`) are left aside: rules are looked at by themselves",
-            "a rule about a tool that is not among these is not looked at there",
+            "patterns (`--allow`, `[rules]`) are ignored: only the policy rules are reviewed",
+            "a rule is reviewed only for these tools",
         ];
-        ever::assumptions(&self.prover, None).chain(LEFT_ASIDE)
+        analysis::assumptions(&self.prover, None).chain(LEFT_ASIDE)
     }
 
     pub(super) fn json(&self) -> Value {
         let waiting = self.reviewed.waiting.iter();
         let waiting = waiting.map(|(rule, waits, ground)| {
-            let what = said(*waits, *ground);
+            let what = describe(*waits, *ground);
             json!({"rule": rule, "what": what, "how": ground.as_str()})
         });
         let open = self.reviewed.open.iter();
         let open = open.map(|(rule, why)| json!({"rule": rule, "why": why}));
-        let idle = |by: Ground| -> Vec<_> {
+        let idle = |by: ProofGround| -> Vec<_> {
             let all = self.reviewed.idle.iter();
             let all = all.filter(|(_, ground)| *ground == by);
             all.map(|(idle, _)| &idle.rule).collect()
         };
         json!({
-            "proved": idle(Ground::Proof),
-            "settled": idle(Ground::Text),
+            "proved": idle(ProofGround::Proof),
+            "settled": idle(ProofGround::Text),
             "waiting": waiting.collect::<Vec<_>>(),
             "open": open.collect::<Vec<_>>(),
             "solver": self.prover.witness().map(|it| it.display().to_string()),
@@ -143,25 +143,28 @@ impl Proofs {
         })
     }
 
-    /// Rules of which nothing is proved, and why.
+    /// Returns the rules about which nothing is proved, with the reason.
     pub(super) fn open(&self) -> &[(Arc<str>, String)] {
         &self.reviewed.open
     }
 }
 
-fn said(waits: Waits, ground: Ground) -> String {
+fn describe(waits: WaitReason, ground: ProofGround) -> String {
     let how = ground.words();
     match waits {
-        Waits::ForPermits => {
-            format!("forbids only what no rule permits ({how}): it is there for rules to come")
+        WaitReason::ForPermits => {
+            format!(
+                "forbids only calls that no rule permits ({how}): it will have an effect if a \
+                 later rule permits such a call"
+            )
         }
-        Waits::ToBeMet => format!(
-            "is met by no call, as the configuration has these tools ({how}): it is there for \
-             others"
+        WaitReason::ToBeMet => format!(
+            "matches no call of these tools as configured ({how}): it may match in another \
+             configuration"
         ),
-        Waits::ForSayings => format!(
-            "changes nothing, as the configuration has these tools ({how}): it is there for \
-             others"
+        WaitReason::ForLabels => format!(
+            "has no effect on these tools as configured ({how}): it may have one in another \
+             configuration"
         ),
     }
 }

@@ -1,8 +1,8 @@
-//! `airlock policy replay`: how the calls of recorded runs would be decided now.
-//! Each call is decided by itself, with the facts that its journal has.
+//! `airlock policy replay`: decides the calls of recorded runs again, with the current rules. Each
+//! call is decided by itself, with the facts in its journal.
 
-mod shown;
-mod told;
+mod decision;
+mod output;
 
 use std::path::PathBuf;
 
@@ -10,28 +10,29 @@ use airlock_core::call::{Args, Call};
 use airlock_core::code::Code;
 use airlock_core::facts::Facts;
 use airlock_core::id::{CallId, ToolId};
-use airlock_core::journal::{Body, Verified};
+use airlock_core::journal::{Body, VerifiedJournal};
+use airlock_core::level::Level;
 use airlock_core::problem::Problem;
-use airlock_core::rules::{Consulted, Level};
+use airlock_core::rules::RuleVerdict;
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::Serialize;
 
-use super::format::{Files, Format, FormatOptions};
-use super::sources::{Opened, SourceOptions, Wrong};
-use crate::broker::own;
+use super::format::{Files, FormatOptions, PolicyFormat};
+use super::sources::{LoadError, RuleSources, SourceOptions};
+use crate::broker::tool_discovery;
 use crate::cli::options::{StateOptions, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, runs};
 use crate::config::Environment;
-use told::Told;
+use decision::DecisionSummary;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ReplayOptions {
-    /// Run ids, the start of run ids, or journal files
+    /// Run ids, prefixes of run ids, or journal files
     #[arg(value_name = "JOURNAL", required = true)]
     journals: Vec<String>,
-    /// Folders of rules to decide the recorded calls with
+    /// Folders of rules that decide the recorded calls
     #[arg(long = "policy", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     #[command(flatten)]
@@ -40,27 +41,27 @@ pub(in crate::cli) struct ReplayOptions {
     pub(super) format: FormatOptions,
 }
 
-/// What is said of one journal.
+/// The result for one journal.
 #[derive(Debug, Serialize)]
-struct Replayed {
+struct ReplayedJournal {
     journal: String,
     script: String,
-    /// It ends in the middle of a line; what stands before was looked at.
+    /// Whether the journal ends in the middle of a line. The entries before were replayed.
     cut: bool,
-    calls: Vec<Compared>,
+    calls: Vec<ReplayedCall>,
 }
 
-/// A call as it was decided, and as it would be.
+/// A call with its recorded decision and its new one.
 #[derive(Debug, Serialize)]
-struct Compared {
+struct ReplayedCall {
     call: CallId,
     tool: ToolId,
     line: u32,
     column: u32,
     args: Option<Args>,
     change: Change,
-    then: Told,
-    now: Told,
+    then: DecisionSummary,
+    now: DecisionSummary,
     facts: FactsFrom,
 }
 
@@ -68,27 +69,27 @@ struct Compared {
 #[serde(rename_all = "kebab-case")]
 enum Change {
     Same,
-    /// The same comes of it, by other rules.
+    /// The decision is the same, by other rules.
     OtherRules,
-    /// More is let through now: allowed instead of asked, asked instead of denied.
+    /// More is allowed now: allowed instead of asked, or asked instead of denied.
     Widened,
     Narrowed,
 }
 
-/// What the rules were told of a call.
+/// The origin of a call's facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum FactsFrom {
-    /// As they were when the call was made.
+    /// The facts that the journal recorded for the call.
     Journal,
-    /// The journal has none: everything is taken to be the worst.
+    /// The journal contains no facts for the call, so all facts take their worst value.
     Worst,
 }
 
 #[derive(Debug, Default)]
 struct Replay {
-    done: Vec<Replayed>,
-    /// Journals that could not be read, and why.
+    done: Vec<ReplayedJournal>,
+    /// Journals that could not be read, with the reason.
     broken: Vec<(String, Problem)>,
 }
 
@@ -99,18 +100,18 @@ pub(super) fn run(options: ReplayOptions, environment: &Environment, screen: &Sc
     let folders = options.folders.clone();
     let opened = match options.sources.open(options.folders, environment, screen) {
         Ok(opened) => opened,
-        Err(Wrong::Rules(findings)) => {
+        Err(LoadError::Rules(findings)) => {
             let files = Files::of_rules(folders.iter().chain(&tightening))?;
             return super::check::show_findings(findings, format, &files);
         }
-        Err(Wrong::Other(problem)) => return Err(problem),
+        Err(LoadError::Other(problem)) => return Err(problem),
     };
     if opened.rules.policies().is_none() {
         let why = "neither --policy nor the configuration names a folder of rules";
         return Err(usage(
-            "there is nothing to decide by",
+            "there are no rules to replay with",
             why,
-            "name one with --policy",
+            "name a folder with --policy",
         ));
     }
     let mut replay = Replay::default();
@@ -125,17 +126,17 @@ pub(super) fn run(options: ReplayOptions, environment: &Environment, screen: &Sc
     }
     let files = Files::of_rules(folders.iter().chain(&tightening))?;
     match format {
-        Format::Text => replay.print_text(screen)?,
-        Format::Json => replay.print_json()?,
-        Format::Sarif => files.print_sarif(&replay.sarif())?,
+        PolicyFormat::Text => replay.print_text(screen)?,
+        PolicyFormat::Json => replay.print_json()?,
+        PolicyFormat::Sarif => files.print_sarif(&replay.sarif())?,
     }
     Ok(replay.exit())
 }
 
-/// A gate that is given it has looked at nothing.
+/// Reports an empty journal as an error, so that a check in CI does not pass without any entry.
 fn empty(name: &str) -> Problem {
-    let what = format!("the journal of {name} holds nothing");
-    let why = "it has no entry, and every run begins with one";
+    let what = format!("the journal of {name} is empty");
+    let why = "every run writes at least one entry";
     Problem::new("journal-broken", what, why, "name the journal of a run")
 }
 
@@ -146,9 +147,9 @@ fn copy(state: &StateOptions) -> StateOptions {
 }
 
 impl Replay {
-    /// Whoever asks about several has to hear first that one was not looked at.
+    /// Returns the exit code. An unreadable journal takes precedence over changed decisions.
     fn exit(&self) -> u8 {
-        let differs = |it: &Compared| matches!(it.change, Change::Widened | Change::Narrowed);
+        let differs = |it: &ReplayedCall| matches!(it.change, Change::Widened | Change::Narrowed);
         if !self.broken.is_empty() {
             return exit::JOURNAL;
         }
@@ -158,14 +159,14 @@ impl Replay {
         }
     }
 
-    fn calls(&self) -> impl Iterator<Item = (&Replayed, &Compared)> {
+    fn calls(&self) -> impl Iterator<Item = (&ReplayedJournal, &ReplayedCall)> {
         self.done
             .iter()
             .flat_map(|journal| journal.calls.iter().map(move |call| (journal, call)))
     }
 }
 
-fn again(name: String, journal: &Verified, opened: &Opened) -> Replayed {
+fn again(name: String, journal: &VerifiedJournal, opened: &RuleSources) -> ReplayedJournal {
     let bodies = || journal.lines.iter().map(|line| &line.body);
     let script = bodies().find_map(|body| match body {
         Body::RunStarted(started) => Some(started.script_name.clone()),
@@ -177,7 +178,7 @@ fn again(name: String, journal: &Verified, opened: &Opened) -> Replayed {
         .collect();
     calls.sort_unstable();
     calls.dedup();
-    Replayed {
+    ReplayedJournal {
         script: script.unwrap_or_default(),
         cut: journal.cut.is_some(),
         calls: calls
@@ -188,7 +189,7 @@ fn again(name: String, journal: &Verified, opened: &Opened) -> Replayed {
     }
 }
 
-fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compared> {
+fn compared(journal: &VerifiedJournal, call: CallId, opened: &RuleSources) -> Option<ReplayedCall> {
     let asked = journal.of_call(call).find_map(|body| match body {
         Body::Asked(asked) => Some(&**asked),
         _ => None,
@@ -209,7 +210,7 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
         ),
         (None, None) => return None,
     };
-    let then = Told::of_journal(decided, asked);
+    let then = DecisionSummary::of_journal(decided, asked);
     let from = match facts {
         Some(_) => FactsFrom::Journal,
         None => FactsFrom::Worst,
@@ -225,10 +226,10 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
             },
             opened,
         ),
-        // It was refused before any rule was asked, and would be again.
+        // The call was refused before the rules were evaluated, and would be refused again.
         _ => then.clone(),
     };
-    Some(Compared {
+    Some(ReplayedCall {
         call,
         tool: tool.clone(),
         line: site.line,
@@ -241,8 +242,8 @@ fn compared(journal: &Verified, call: CallId, opened: &Opened) -> Option<Compare
     })
 }
 
-/// Whether rules, or what a tool takes, decided. What a session was shown, what was pinned and
-/// what a limit left is as it was.
+/// Whether the rules or the tool's schema decided. Refusals by disclosure, the lock file or a limit
+/// stay as recorded.
 fn is_for_rules(code: Option<Code>) -> bool {
     matches!(
         code,
@@ -256,37 +257,37 @@ fn is_for_rules(code: Option<Code>) -> bool {
     )
 }
 
-/// What comes before the rules comes before them here too.
-fn decide(call: Call, opened: &Opened) -> Told {
-    let whose = own::whose(&call.tool.server.0, &call.tool.tool.0);
-    if whose.is_own() {
-        return of_rules(opened.rules.consult_about(whose, &call));
+/// Decides a call. Checks that precede the rules in a run precede them here too.
+fn decide(call: Call, opened: &RuleSources) -> DecisionSummary {
+    let owner = tool_discovery::owner(&call.tool.server.0, &call.tool.tool.0);
+    if owner.is_own() {
+        return of_rules(opened.rules.consult_for_owner(owner, &call));
     }
     let is_it =
         |it: &&Description| *it.server == *call.tool.server.0 && *it.name == *call.tool.tool.0;
     let Some(description) = opened.descriptions.iter().find(is_it) else {
         let why = "the tool is not among the tools that the rules are checked against";
-        return Told::denied(Code::NotDisclosed, vec![why.to_owned()]);
+        return DecisionSummary::denied(Code::NotDisclosed, vec![why.to_owned()]);
     };
     let errors = match Validator::compile(&description.input_schema) {
         Ok(validator) => validator.errors("args", call.args.value()),
-        Err(bad) => return Told::denied(Code::ToolUnusable, vec![bad.to_string()]),
+        Err(bad) => return DecisionSummary::denied(Code::ToolUnusable, vec![bad.to_string()]),
     };
     if !errors.is_empty() {
         let reasons = errors.iter().map(ToString::to_string).collect();
-        return Told::denied(Code::InvalidArguments, reasons);
+        return DecisionSummary::denied(Code::InvalidArguments, reasons);
     }
-    of_rules(opened.rules.consult_about(whose, &call))
+    of_rules(opened.rules.consult_for_owner(owner, &call))
 }
 
-fn of_rules(consulted: Consulted) -> Told {
-    Told::of_rules(consulted.level, consulted.reasons)
+fn of_rules(consulted: RuleVerdict) -> DecisionSummary {
+    DecisionSummary::of_rules(consulted.level, consulted.reasons)
 }
 
-fn change(then: &Told, now: &Told) -> Change {
-    let rank = |told: &Told| match told.level {
+fn change(then: &DecisionSummary, now: &DecisionSummary) -> Change {
+    let rank = |told: &DecisionSummary| match told.level {
         Level::Allow => 0,
-        // A journal does not say which kind of yes was asked for.
+        // A journal does not record which kind of approval was required.
         Level::AskRun | Level::AskCall => 1,
         Level::Deny => 2,
     };

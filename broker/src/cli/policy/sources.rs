@@ -1,4 +1,4 @@
-//! What rules are held against: servers, saved lists, or a lock file.
+//! The tools that rules are checked against: from servers, saved lists, or a lock file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use crate::config::{Config, Environment, Flags, FlowConfig};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct SourceOptions {
-    /// Folders of rules that can only forbid
+    /// Folders that may contain only `forbid` rules
     #[arg(long, value_name = "FOLDER")]
     tighten: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Servers")]
     servers: ServerOptions,
-    /// Read tools from a saved tools/list result instead of connecting to servers; --lock does not
-    /// connect either
+    /// Read tools from a saved tools/list result, without connecting to servers. (--lock reads them
+    /// from the lock file, also without connecting)
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
     #[command(flatten)]
     pub(super) state: StateOptions,
 }
 
-/// The rules, and the tools that they were held against.
-pub(super) struct Opened {
+/// The rules, and the tools that they were checked against.
+pub(super) struct RuleSources {
     pub(super) rules: Arc<Rules>,
     pub(super) descriptions: Arc<Vec<Description>>,
-    /// What the configuration says of where data comes from and goes to.
+    /// The configured labels, roots and destinations.
     pub(super) flow: FlowConfig,
 }
 
-/// Why rules were not found to be right.
-pub(super) enum Wrong {
+/// The reason why rules cannot be used.
+pub(super) enum LoadError {
     Rules(Vec<Finding>),
     Other(Problem),
 }
 
 impl SourceOptions {
-    /// The folders that may only forbid.
+    /// Returns the folders that may only forbid.
     pub(super) fn tightening(&self) -> &[PathBuf] {
         &self.tighten
     }
@@ -57,7 +57,7 @@ impl SourceOptions {
         folders: Vec<PathBuf>,
         environment: &Environment,
         screen: &Screen,
-    ) -> Result<Opened, Wrong> {
+    ) -> Result<RuleSources, LoadError> {
         if self.from.is_empty() && self.servers.lock.is_none() {
             self.connect(folders, environment, screen)
         } else {
@@ -65,21 +65,21 @@ impl SourceOptions {
         }
     }
 
-    /// Two folders over the same tools: those of the first.
+    /// Opens two folders for the same tools, those found for the first folder.
     pub(super) fn open_pair(
         self,
         old: &Path,
         new: &Path,
         environment: &Environment,
         screen: &Screen,
-    ) -> Result<(Opened, Opened), Wrong> {
+    ) -> Result<(RuleSources, RuleSources), LoadError> {
         let folders = |folder: &Path| vec![folder.to_owned()];
         let before = self.clone().open(folders(old), environment, screen)?;
-        // Both are put together in the same way, wherever the tools came from.
-        let both = [old, new].map(|folder| -> Result<Opened, Wrong> {
+        // Both folders are loaded the same way, wherever the tools came from.
+        let both = [old, new].map(|folder| -> Result<RuleSources, LoadError> {
             let config = Config::load(self.clone().into_flags(folders(folder))?, environment)?;
             let rules = rules_of(&config, &before.descriptions)?;
-            Ok(Opened {
+            Ok(RuleSources {
                 rules: rules.into(),
                 descriptions: Arc::clone(&before.descriptions),
                 flow: config.flow,
@@ -94,7 +94,7 @@ impl SourceOptions {
         folders: Vec<PathBuf>,
         environment: &Environment,
         screen: &Screen,
-    ) -> Result<Opened, Wrong> {
+    ) -> Result<RuleSources, LoadError> {
         let required = !self.servers.skip_unreachable;
         let config = Config::load(self.into_flags(folders)?, environment)?;
         config.warnings.iter().for_each(|it| screen.warning(it));
@@ -111,7 +111,7 @@ impl SourceOptions {
             let told = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
             let problems = problems.iter().filter(|problem| told(&problem.code));
             problems.for_each(|problem| screen.warning(problem));
-            Ok(Opened {
+            Ok(RuleSources {
                 rules,
                 descriptions,
                 flow,
@@ -119,19 +119,18 @@ impl SourceOptions {
         })
     }
 
-    /// The tools are those of a saved list or of a lock file, and the configuration says what
-    /// it says of their servers.
+    /// Reads the tools from a saved list or a lock file. The configuration labels their servers.
     fn read(
         self,
         folders: Vec<PathBuf>,
         environment: &Environment,
         screen: &Screen,
-    ) -> Result<Opened, Wrong> {
+    ) -> Result<RuleSources, LoadError> {
         let (lock, from) = (self.servers.lock.clone(), self.from.clone());
         if self.servers.connects() || (lock.is_some() && !from.is_empty()) {
-            let why = "--from and --lock take the tools from a file and connect to nothing";
-            let next = "leave the others out";
-            return Err(usage("two kinds of sources are named", why, next).into());
+            let why = "--from and --lock read the tools from a file and connect to no server";
+            let next = "use only one of --from, --lock and the server options";
+            return Err(usage("conflicting sources of tools", why, next).into());
         }
         let config = Config::load(self.into_flags(folders)?, environment)?;
         config.warnings.iter().for_each(|it| screen.warning(it));
@@ -144,7 +143,7 @@ impl SourceOptions {
         let rules = rules_of(&config, &found.descriptions)?;
         let nothing = rules.policies().and_then(policy_problems);
         nothing.iter().for_each(|it| screen.warning(it));
-        Ok(Opened {
+        Ok(RuleSources {
             rules: Arc::new(rules),
             descriptions: Arc::new(found.descriptions),
             flow: config.flow,
@@ -161,7 +160,7 @@ impl SourceOptions {
     }
 }
 
-fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, Wrong> {
+fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, LoadError> {
     let policies = policies_of(config, descriptions)?;
     let rules = Rules::new(config.rules.clone(), false);
     Ok(match policies {
@@ -170,16 +169,16 @@ fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, Wron
     })
 }
 
-impl From<Problem> for Wrong {
+impl From<Problem> for LoadError {
     fn from(problem: Problem) -> Self {
         Self::Other(problem)
     }
 }
 
-impl From<BuildError> for Wrong {
+impl From<BuildError> for LoadError {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Policies(findings) => Self::Rules(findings),
+            BuildError::Policies(invalid) => Self::Rules(invalid.into_findings_with_fixes()),
             error => Self::Other(build_problem(error)),
         }
     }

@@ -1,5 +1,5 @@
-//! A case file: the tools that its cases need, and the cases. What a case does
-//! not say of a call is the worst that can be.
+//! A case file: the tools that its cases need, and the cases. Facts that a case does not give take
+//! their worst value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use airlock_core::call::Args;
 use airlock_core::catalog::Effects;
 use airlock_core::facts::Facts;
 use airlock_core::id::ToolId;
+use airlock_core::level::Level;
 use airlock_core::limits::Limits;
 use airlock_core::policy::{Place, Vocabulary};
 use airlock_core::problem::Problem;
-use airlock_core::rules::Level;
 use codegen::closest::{closest, closest_tool};
 use codegen::description::Description;
 use codegen::validate::Validator;
@@ -18,21 +18,21 @@ use serde::{Deserialize, Serialize as _};
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 
-/// Everything in a file, ready to be decided.
-pub(super) struct Table {
+/// The contents of a file, ready to be decided.
+pub(super) struct CaseFile {
     pub(super) vocabulary: Vocabulary,
     pub(super) servers: BTreeSet<String>,
-    pub(super) cases: Vec<Case>,
+    pub(super) cases: Vec<PolicyCase>,
 }
 
-pub(super) struct Case {
+pub(super) struct PolicyCase {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) tool: ToolId,
     pub(super) args: Args,
     pub(super) facts: Facts,
     pub(super) level: Level,
-    /// Rules that must be among those that decide.
+    /// Rules that must be among the deciding ones.
     pub(super) rules: BTreeSet<String>,
 }
 
@@ -54,12 +54,12 @@ struct ToolTable {
     destructive: bool,
     #[serde(default)]
     groups: BTreeSet<String>,
-    /// Groups and tags as its tool file says them.
+    /// Groups and tags from the tool's file.
     #[serde(default)]
     file_groups: Vec<String>,
     #[serde(default)]
     tags: Vec<String>,
-    /// Its input schema; one that says nothing when it is absent.
+    /// The input schema; if absent, a schema that accepts everything.
     input: Option<toml::Table>,
 }
 
@@ -77,7 +77,7 @@ struct CaseTable {
     rules: BTreeSet<String>,
 }
 
-pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
+pub(super) fn parse(file: &str, text: &str) -> Result<CaseFile, Problem> {
     let document: Document = toml::from_str(text).map_err(|error| {
         let before = error
             .span()
@@ -106,7 +106,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
             &id,
             effects,
             &tool.groups,
-            &codegen::shape::of(&description),
+            &codegen::shape::tool_shape(&description),
         );
         vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
         validators.insert(name, validator);
@@ -116,7 +116,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Table, Problem> {
     let cases = cases
         .map(|case| case.read(file, text, &validators))
         .collect::<Result<_, _>>()?;
-    Ok(Table {
+    Ok(CaseFile {
         vocabulary,
         servers,
         cases,
@@ -129,9 +129,9 @@ impl CaseTable {
         file: &str,
         text: &str,
         validators: &BTreeMap<String, Validator>,
-    ) -> Result<Case, Problem> {
+    ) -> Result<PolicyCase, Problem> {
         let place = place(file, text, self.name.span().start);
-        let name = format!("{file}: {}", self.name.get_ref());
+        let name = format!("{file}, the case `{}`", self.name.get_ref());
         let validator = validators.get(&self.tool).ok_or_else(|| {
             let known = closest_tool(&self.tool, validators.keys().map(String::as_str));
             let meant = known.map_or_else(
@@ -147,11 +147,11 @@ impl CaseTable {
         if let Some(error) = validator.errors("args", &args).first() {
             return Err(invalid(
                 &name,
-                &format!("no such call could be made: {error}"),
+                &format!("the arguments do not fit the input schema: {error}"),
             ));
         }
         let args = Args::parse(args.to_string().as_bytes(), &Limits::default());
-        Ok(Case {
+        Ok(PolicyCase {
             tool: ToolId::parse(&self.tool).map_err(|bad| invalid(&name, &bad.to_string()))?,
             args: args.map_err(|bad| invalid(&name, &bad.to_string()))?,
             facts: facts(table(self.facts)).map_err(|why| invalid(&name, &why))?,
@@ -179,20 +179,20 @@ fn place(file: &str, text: &str, at: usize) -> Place {
     }
 }
 
-/// The worst, with what a case says laid over it.
+/// Returns the worst facts, overridden by those that a case gives.
 pub(super) fn facts(said: Value) -> Result<Facts, String> {
     let whole = serialized(&every_fact())?;
     let mut facts = serialized(&Facts::default())?;
     lay_over(&mut facts, said, &whole, "facts")?;
     let facts = Facts::deserialize(facts);
-    let facts = facts.map_err(|error| format!("its facts cannot be used: {error}"))?;
+    let facts = facts.map_err(|error| format!("invalid facts: {error}"))?;
     match impossible(&facts) {
         Some(why) => Err(format!("no call has such facts: {why}")),
         None => Ok(facts),
     }
 }
 
-/// What no call ever has: a case of it would show nothing.
+/// Describes facts that no call can have; a case with them would test nothing.
 fn impossible(facts: &Facts) -> Option<String> {
     let sets = [
         ("path_roots", &facts.path_roots),
@@ -203,15 +203,15 @@ fn impossible(facts: &Facts) -> Option<String> {
     let is_empty = |set: &Option<BTreeSet<String>>| set.as_ref().is_some_and(BTreeSet::is_empty);
     if let Some((name, _)) = sets.into_iter().find(|(_, set)| is_empty(set)) {
         return Some(format!(
-            "`{name}` is never empty; leave it out where nothing is known of it"
+            "`{name}` is never empty; omit the fact if its value is unknown"
         ));
     }
     let (hour, weekday) = (facts.time.hour, facts.time.weekday);
     if hour > 23 {
-        return Some(format!("`time.hour` is from 0 to 23, and not {hour}"));
+        return Some(format!("`time.hour` is from 0 to 23, not {hour}"));
     }
     let is_day = (1..=7).contains(&weekday);
-    (!is_day).then(|| format!("`time.weekday` is from 1 to 7, and not {weekday}"))
+    (!is_day).then(|| format!("`time.weekday` is from 1 to 7, not {weekday}"))
 }
 
 fn serialized(facts: &Facts) -> Result<Value, String> {
@@ -220,7 +220,7 @@ fn serialized(facts: &Facts) -> Result<Value, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Facts of which none is absent, for the names that there are.
+/// Returns facts with every member present, from which valid names are derived.
 fn every_fact() -> Facts {
     let some = || Some(BTreeSet::from([String::new()]));
     Facts {
@@ -278,5 +278,5 @@ fn json_of(value: toml::Value) -> Value {
 
 fn invalid(at: &str, why: &str) -> Problem {
     let next = "correct the case; docs/policies.md describes the format";
-    Problem::new("policy-invalid", format!("{at} cannot be used"), why, next)
+    Problem::new("policy-invalid", format!("{at} is invalid"), why, next)
 }

@@ -1,6 +1,6 @@
-//! `airlock runs verify`: whether what a journal says can still be believed.
+//! `airlock runs verify`: checks whether journals are intact.
 
-use airlock_core::journal::{Verified, read};
+use airlock_core::journal::{VerifiedJournal, read};
 use airlock_core::problem::Problem;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::cli::{Outcome, exit, print, print_json};
 use crate::journal_file::StateDir;
 use crate::render::{self, counted, escape};
 
-/// One run, or the journal in a file.
+/// Verifies one run, or the journal in a file.
 pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
     let (name, bytes) = bytes_of(state, id)?;
     let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
@@ -23,12 +23,12 @@ pub(super) fn one(state: &StateDir, id: &str, is_json: bool) -> Outcome {
     Ok(exit::DONE)
 }
 
-/// Every run of the state directory, newest first, one line each.
+/// Verifies every run of the state directory, newest first, with one line each.
 pub(super) fn all(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome {
     let runs = listed(state, is_json, screen)?;
     let (mut broken, mut rows) = (0_usize, Vec::new());
     for run in &runs {
-        // Journals can be long: one is held at a time.
+        // Journals can be long, so only one is held in memory at a time.
         let journal = state
             .read(run)
             .map_err(|error| error.to_string())
@@ -56,10 +56,10 @@ pub(super) fn all(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome {
     }
 }
 
-fn in_short(journal: &Verified) -> String {
+fn in_short(journal: &VerifiedJournal) -> String {
     let mut text = format!("intact, {} entries", journal.lines.len());
     if journal.ended().is_none() {
-        text.push_str(", did not end or goes on");
+        text.push_str(", the run was interrupted or is still running");
     }
     if !journal.in_doubt.is_empty() {
         let calls = counted(journal.in_doubt.len(), "call");
@@ -68,7 +68,7 @@ fn in_short(journal: &Verified) -> String {
     text
 }
 
-fn intact(journal: &Verified) -> Value {
+fn intact(journal: &VerifiedJournal) -> Value {
     json!({
         "run": started(journal).map(|started| started.run.clone()), "entries": journal.lines.len(),
         "intact": true, "head": journal.head, "ended": journal.ended().is_some(),
@@ -81,7 +81,7 @@ fn some_broken(broken: usize, all: usize) -> Problem {
     Problem::new(
         "journal-broken",
         format!("{broken} of {all} journals do not verify"),
-        "the lines above name them and say where",
-        "`airlock runs verify RUN` shows details of one",
+        "the lines above name the journals and their first bad lines",
+        "`airlock runs verify RUN` shows the details of one run",
     )
 }

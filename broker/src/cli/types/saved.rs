@@ -1,5 +1,4 @@
-//! Saved answers to `tools/list`, and what a lock file has pinned, read as if servers had
-//! just given them.
+//! Reads tools from saved `tools/list` results or from a lock file, instead of from servers.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +9,11 @@ use codegen::description::Description;
 use codegen::stub::StubTable;
 use serde_json::Value;
 
-use super::Found;
+use super::TypeSource;
 use crate::cli::input;
 use crate::cli::options::usage;
 use crate::lock_file::LockFile;
-use crate::tool_files::{self, Loaded, ToolFiles};
+use crate::tool_files::{self, LoadedToolFiles, ToolFiles};
 
 const BOUNDS: Bounds = Bounds {
     bytes_max: 64 * 1024 * 1024,
@@ -22,27 +21,32 @@ const BOUNDS: Bounds = Bounds {
     nodes_max: 4_000_000,
 };
 
-/// Each source is `FILE` or `NAME=FILE`; the server's name is else the beginning of the file's.
-pub(in crate::cli) fn read(sources: &[String], folder: Option<PathBuf>) -> Result<Found, Problem> {
+/// Reads saved lists. Each source is `FILE` or `NAME=FILE`; by default, the server's name is the
+/// beginning of the file name.
+pub(in crate::cli) fn read(
+    sources: &[String],
+    folder: Option<PathBuf>,
+) -> Result<TypeSource, Problem> {
     let mut lists: Vec<(String, Vec<Value>)> = Vec::new();
     for source in sources {
         let (server, path) = named(source)?;
         let value = whole(&path)?;
         let tools = tools(&value).ok_or_else(|| {
-            let why = "it is neither {\"tools\": […]} nor a reply with such a result";
-            unreadable(&path, why.into(), "save the answer to tools/list")
+            let why = "expected {\"tools\": […]}, or a JSON-RPC response with such a result";
+            unreadable(&path, why.into(), "save the result of tools/list")
         })?;
         if lists.iter().any(|(it, _)| *it == server) {
-            let why = format!("two files are about the server `{server}`");
-            return Err(usage("the sources meet", why, "write NAME=FILE"));
+            let why = format!("two files define the server `{server}`");
+            let next = "name the servers with --from NAME=FILE";
+            return Err(usage("conflicting files", why, next));
         }
         lists.push((server, tools.clone()));
     }
     described(&lists, folder)
 }
 
-/// What was accepted into a lock file.
-pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<Found, Problem> {
+/// Reads the descriptions that were accepted into a lock file.
+pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<TypeSource, Problem> {
     let lock = LockFile::new(path.to_owned()).read_existing()?;
     let lists: Vec<(String, Vec<Value>)> = lock
         .servers
@@ -56,10 +60,13 @@ pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<Fou
     described(&lists, folder)
 }
 
-fn described(lists: &[(String, Vec<Value>)], folder: Option<PathBuf>) -> Result<Found, Problem> {
+fn described(
+    lists: &[(String, Vec<Value>)],
+    folder: Option<PathBuf>,
+) -> Result<TypeSource, Problem> {
     let loaded = match folder {
         Some(folder) => ToolFiles::new(folder).load()?,
-        None => Loaded::default(),
+        None => LoadedToolFiles::default(),
     };
     let mut problems = loaded.problems.clone();
     let mut descriptions: Vec<Description> = Vec::new();
@@ -77,14 +84,14 @@ fn described(lists: &[(String, Vec<Value>)], folder: Option<PathBuf>) -> Result<
                 },
                 Err(bad) => problems.push(Problem::new(
                     "tool-unusable",
-                    format!("a tool of `{server}` is left out"),
+                    format!("a tool of `{server}` is not offered"),
                     bad.to_string(),
-                    "its other tools are not touched",
+                    "the server's other tools still work",
                 )),
             }
         }
     }
-    Ok(Found {
+    Ok(TypeSource {
         stubs: StubTable::build(&descriptions),
         descriptions,
         problems,
@@ -103,7 +110,7 @@ fn named(source: &str) -> Result<(String, PathBuf), Problem> {
     match ServerName::parse(&name) {
         Ok(_) => Ok((name, path)),
         Err(bad) => {
-            let what = format!("the file {} names no server", path.display());
+            let what = format!("cannot derive a server name from {}", path.display());
             Err(usage(what, bad.to_string(), "write --from NAME=FILE"))
         }
     }
@@ -112,7 +119,7 @@ fn named(source: &str) -> Result<(String, PathBuf), Problem> {
 fn whole(path: &Path) -> Result<Value, Problem> {
     let bytes = input::file(path, "the list", u64::from(BOUNDS.bytes_max))?;
     json::read(&bytes, BOUNDS)
-        .map_err(|bad| unreadable(path, bad.to_string(), "save the answer to tools/list"))
+        .map_err(|bad| unreadable(path, bad.to_string(), "save the result of tools/list"))
 }
 
 fn tools(value: &Value) -> Option<&Vec<Value>> {
@@ -123,9 +130,5 @@ fn tools(value: &Value) -> Option<&Vec<Value>> {
 }
 
 fn unreadable(path: &Path, why: String, next: &str) -> Problem {
-    usage(
-        format!("the list {} cannot be read", path.display()),
-        why,
-        next,
-    )
+    usage(format!("invalid tool list {}", path.display()), why, next)
 }

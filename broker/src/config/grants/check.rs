@@ -1,5 +1,5 @@
-//! A file of grants as a reviewer is told of it: everything that is wrong in it,
-//! each with its place, where a run would stop at the first.
+//! Checks a file of grants for reviewers. The check reports all faults with their places, whereas a
+//! run stops at the first fault.
 
 use std::iter;
 use std::ops::Range;
@@ -14,30 +14,30 @@ use toml::Spanned;
 
 use super::{Document, NEXT};
 use crate::clock::utc;
-use crate::config::{read_text, shown};
+use crate::config::{display_path, read_text};
 
 const EXPIRES: &str = "expires";
-/// Nobody thinks of what was approved longer ago than this.
+/// Maximum remaining lifetime of a grant in milliseconds. People forget approvals that last longer.
 const YEAR_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// A file of grants that was looked through.
+/// The result of checking a file of grants.
 #[derive(Debug)]
-pub(crate) struct Checked {
-    /// As it is called in messages.
+pub(crate) struct GrantFileReport {
+    /// The name of the file for messages.
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) count: usize,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// As much of a file as says where its grants are.
+/// The part of a file that gives the places of its grants.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(default)]
     grant: Vec<Spanned<toml::Table>>,
 }
 
-/// As much as says where each says when it ends.
+/// The part of a file that gives the places of the grants' expiry.
 #[derive(Default, Deserialize)]
 struct Ends {
     #[serde(default)]
@@ -49,10 +49,11 @@ struct End {
     expires: Option<Spanned<toml::Value>>,
 }
 
-/// A file that cannot be read at all is a problem, and what stands in it is a finding.
-pub(crate) fn check(path: &Path, now_ms: u64) -> Result<Checked, Problem> {
+/// Checks a file of grants. Returns a problem if the file cannot be read. Faults in its content are
+/// findings.
+pub(crate) fn check(path: &Path, now_ms: u64) -> Result<GrantFileReport, Problem> {
     let text = read_text(path)?;
-    let name = shown(path);
+    let name = display_path(path);
     let file = File {
         name: name.as_str().into(),
         text: &text,
@@ -60,7 +61,7 @@ pub(crate) fn check(path: &Path, now_ms: u64) -> Result<Checked, Problem> {
     };
     let (count, mut findings) = file.findings();
     findings.sort();
-    Ok(Checked {
+    Ok(GrantFileReport {
         name,
         count,
         findings,
@@ -75,14 +76,14 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// How many grants there are, and what is wrong.
+    /// Returns the number of grants and all findings.
     fn findings(&self) -> (usize, Vec<Finding>) {
         let outline: Outline = match toml::from_str(self.text) {
             Ok(outline) => outline,
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
                 let why = error.message().to_owned();
-                return (0, vec![self.unusable(at, "the file cannot be read", why)]);
+                return (0, vec![self.unusable(at, "invalid file of grants", why)]);
             }
         };
         let mut findings = Vec::new();
@@ -94,14 +95,14 @@ impl File<'_> {
             is_good &= found.is_empty();
             findings.extend(found);
         }
-        // What is wrong beside the grants.
+        // Faults outside of the grants.
         if is_good && let Err(error) = toml::from_str::<Document>(self.text) {
             let at = error.span().map_or(0, |span| span.start);
             let why = error.message().to_owned();
-            findings.push(self.unusable(at, "the file cannot be used", why));
+            findings.push(self.unusable(at, "invalid file of grants", why));
         } else if outline.grant.is_empty() {
-            let why = "it has no [[grant]]".to_owned();
-            findings.push(self.unusable(0, "the file holds no grant", why));
+            let why = "the file has no [[grant]]".to_owned();
+            findings.push(self.unusable(0, "the file contains no grant", why));
         }
         (outline.grant.len(), findings)
     }
@@ -116,33 +117,33 @@ impl File<'_> {
                 table.insert(EXPIRES.to_owned(), toml::Value::Datetime(end));
             }
         }
-        let read: Result<super::Entry, _> = toml::Value::Table(table).try_into();
+        let read: Result<super::GrantEntry, _> = toml::Value::Table(table).try_into();
         let read = read.map_err(|error| error.message().to_owned());
         match read.and_then(|entry| entry.grant(self.now_ms)) {
             Ok(grant) => findings.extend(end.and_then(|end| self.of_end(&grant, end))),
-            Err(why) => findings.push(self.unusable(at, "the grant cannot be used", why)),
+            Err(why) => findings.push(self.unusable(at, "invalid grant", why)),
         }
         findings
     }
 
-    /// An end that is there, and is none.
+    /// Returns a finding if the expiry has passed or is more than a year away.
     fn of_end(&self, grant: &Grant, end: Range<usize>) -> Option<Finding> {
-        let place = Place::of(&self.name, self.text, end.start);
+        let place = Place::at_offset(&self.name, self.text, end.start);
         if grant.expires_at_ms <= self.now_ms {
             let what = "the grant has expired";
-            let why = "it covers no call any more";
-            let next = "leave it out, or ask for approval again";
+            let why = "an expired grant covers no call";
+            let next = "remove the grant, or ask for approval again";
             return Some(Finding::new(Kind::GrantExpired, place, what, why, next));
         }
         if grant.expires_at_ms <= self.now_ms.saturating_add(YEAR_MS) {
             return None;
         }
-        let what = "the grant holds for more than a year";
+        let what = "the grant expires in more than a year";
         let why = "a grant may last at most one year";
-        let next = "write a sooner end, in UTC";
+        let next = "write an earlier time for `expires`, in UTC";
         let until = self.usual_end(grant.scope);
         let told = format!("write {until}");
-        let fix = Fix::put(&self.name, self.text, end, until, told);
+        let fix = Fix::replace_range(&self.name, self.text, end, until, told);
         Some(Finding::new(Kind::GrantWithoutExpiry, place, what, why, next).fixed(Some(fix)))
     }
 
@@ -159,24 +160,24 @@ impl File<'_> {
             .unwrap_or(Scope::Run);
         let until = self.usual_end(scope);
         let line = format!("{EXPIRES} = {until}");
-        let why = "it has no end; a grant must say when it ends";
-        let next = "write until when it holds, in UTC";
+        let why = "every grant must expire, and this one has no `expires`";
+        let next = "add `expires` with a time in UTC";
         let what = "the grant does not expire";
-        let place = Place::of(&self.name, self.text, at);
+        let place = Place::at_offset(&self.name, self.text, at);
         let finding = Finding::new(Kind::GrantWithoutExpiry, place, what, why, next);
-        // Below its header, and so before any table of its own.
+        // The expiry is inserted below the header of the grant, before any table inside the grant.
         let rest = self.text.get(at..).unwrap_or_default();
         let is_header = rest.starts_with("[[");
         let below = rest.find('\n').filter(|_| is_header);
         finding.fixed(below.map(|below| {
             let what = format!("write {line}");
             let at = at + below + 1;
-            Fix::put(&self.name, self.text, at..at, format!("{line}\n"), what)
+            Fix::replace_range(&self.name, self.text, at..at, format!("{line}\n"), what)
         }))
     }
 
     fn unusable(&self, at: usize, what: &str, why: String) -> Finding {
-        let place = Place::of(&self.name, self.text, at);
+        let place = Place::at_offset(&self.name, self.text, at);
         Finding::new(Kind::GrantUnusable, place, what, why, NEXT)
     }
 }
@@ -212,7 +213,7 @@ mod tests {
     const ENDLESS: (&str, &str) = ("expires = 2027-01-01T00:00:00Z\n", "");
 
     #[test]
-    fn a_grant_without_an_end_is_found_with_one_that_is_usual() {
+    fn missing_expiry_is_reported_with_suggestion() {
         let good = grant(&[]);
         let text = format!("# signed\n{good}\n{}{good}", grant(&[ENDLESS]));
         let [finding] = &found(&text)[..] else {
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_is_past_or_far_away_is_none() {
+    fn past_or_distant_expiry_is_reported() {
         let ends = |end: &str| grant(&[("2027-01-01T00:00:00Z", end)]);
         let text = [
             ends("2001-01-01T00:00:00Z"),
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_found_and_not_the_first_alone() {
+    fn all_errors_of_a_grant_file_are_reported() {
         let text = [
             grant(&[ENDLESS, ("approved_by = \"Ada\"", "approved_by = \"\"")]),
             grant(&[("uses_max = 2", "uses_max = 0")]),
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_grants_is_one_finding_with_its_place() {
+    fn invalid_grant_file_is_one_finding_with_place() {
         for (text, line) in [
             ("", 1),
             ("[[grant]]\ntool = \"x\ny\"\n", 3),

@@ -1,12 +1,12 @@
-//! The shipped rules over tools of many schemas: those of real servers, where
-//! there is a corpus, and some whose schemas are chosen.
+//! The shipped rules for tools with many schemas: those of real servers, if there is a corpus, and
+//! chosen ones.
 
 use super::*;
 
-/// Tools of real servers that are looked at.
+/// Number of tools of real servers that are tested.
 const REAL_TOOLS: usize = 8;
 
-/// The shipped rules, and what is said besides of one tool.
+/// Returns the shipped rules for one tool with this labelling.
 fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
     const SHIPPED: [&str; 2] = [
         include_str!("../../../../policies/baseline.cedar"),
@@ -30,7 +30,7 @@ fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
             &id,
             Effects::default(),
             &none,
-            &codegen::shape::of(&description),
+            &codegen::shape::tool_shape(&description),
         );
         let text = SHIPPED.concat() + &own(condition);
         let name = "a.cedar".to_owned();
@@ -49,15 +49,16 @@ fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
     let policies = conditions(&description.input_schema)
         .iter()
         .find_map(|condition| load(condition))?;
-    let around = Surroundings::default();
-    let subject = Subject::new(id.clone(), labelling, &description.input_schema, &around)?;
+    let around = FlowSettings::default();
+    let subject = ToolSubject::new(id.clone(), labelling, &description.input_schema, &around)?;
     Some(Set {
         rules: Rules::new(Vec::new(), false).with_policies(policies.into()),
         subject,
     })
 }
 
-/// About the arguments that a rule can speak of, and at last about none.
+/// Returns conditions on the arguments that rules can refer to, and a last one that concerns no
+/// argument.
 fn conditions(schema: &Value) -> Vec<String> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let about = |(name, schema): (&String, &Value)| {
@@ -79,7 +80,7 @@ fn conditions(schema: &Value) -> Vec<String> {
     all
 }
 
-/// Tools of real servers, as far apart as their lists have them; none without a corpus.
+/// Returns tools of real servers, spread over their lists; empty without a corpus.
 fn corpus(count: usize) -> Vec<Set> {
     let Some(corpus) = std::env::var_os("AIRLOCK_CORPUS") else {
         eprintln!(
@@ -106,14 +107,14 @@ fn corpus(count: usize) -> Vec<Set> {
     let apart = all.iter().step_by(step).enumerate();
     apart
         .filter_map(|(at, tool)| shipped(tool, "real", labellings[at % 2].clone()))
-        // What no arguments could be made up for is asked about, and not called.
-        .filter(|set| !ever::sample(&set.rules, &set.subject, 0, 1).is_empty())
+        // Tools for which no arguments can be generated are skipped here.
+        .filter(|set| !policy_analysis::schema_sample(&set.rules, &set.subject, 0, 1).is_empty())
         .take(count)
         .collect()
 }
 
 #[test]
-fn no_call_of_ten_thousand_of_a_real_tool_is_what_is_proved_to_be_impossible() {
+fn impossible_levels_are_not_reached_by_10000_calls_of_real_tool() {
     let sets = corpus(REAL_TOOLS);
     if sets.is_empty() || prover().is_none() {
         return;
@@ -124,7 +125,7 @@ fn no_call_of_ten_thousand_of_a_real_tool_is_what_is_proved_to_be_impossible() {
 }
 
 #[test]
-fn no_call_of_ten_thousand_is_what_is_proved_to_be_impossible_whatever_the_schema() {
+fn impossible_levels_are_not_reached_by_10000_calls_of_any_schema() {
     let schemas = [
         json!({"type": "object"}),
         json!({"type": "object", "required": ["n"],

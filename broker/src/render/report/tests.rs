@@ -1,4 +1,4 @@
-//! What a person sees at the end of a run.
+//! The output that a person sees at the end of a run.
 
 use super::*;
 use airlock_core::report::Usage;
@@ -47,7 +47,7 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
 }
 
 #[test]
-fn what_was_probably_not_meant_stands_below_its_call() {
+fn warnings_are_listed_below_their_call() {
     let mut call = call(3, ReportedOutcome::Returned, None, "rule");
     call.warnings = vec!["args.limits: expected `limit`\u{1b}[2J".into()];
     let text = calls(&[call]);
@@ -61,7 +61,7 @@ fn what_was_probably_not_meant_stands_below_its_call() {
 }
 
 #[test]
-fn a_string_is_printed_raw_and_everything_else_as_json() {
+fn string_prints_raw_and_other_values_as_json() {
     assert_eq!(value(&raw(r#""a\nb""#), false), "a\nb\n");
     assert_eq!(
         value(&raw(r#"{"b":1,"a":[]}"#), false),
@@ -72,7 +72,7 @@ fn a_string_is_printed_raw_and_everything_else_as_json() {
 }
 
 #[test]
-fn an_uncaught_error_is_named_with_its_place_and_what_to_do() {
+fn uncaught_error_shows_place_and_next_step() {
     let report = failed(Code::ToolFailed, Vec::new());
     let problem = ending(&report, "a.js").unwrap();
     assert_eq!(problem.what, "the script failed at a.js:3:7");
@@ -86,7 +86,7 @@ fn an_uncaught_error_is_named_with_its_place_and_what_to_do() {
 }
 
 #[test]
-fn a_denial_for_want_of_a_rule_prints_the_rule_that_would_have_done() {
+fn denial_without_rule_prints_sufficient_rule() {
     let next = |reason| {
         let denied = call(1, ReportedOutcome::Denied, Some(Code::Denied), reason);
         ending(&failed(Code::Denied, vec![denied]), "a.js")
@@ -100,14 +100,14 @@ fn a_denial_for_want_of_a_rule_prints_the_rule_that_would_have_done() {
     for reason in [
         "rule --deny 'fs.*'",
         "rule `x` (p/a.cedar:1) forbids: r",
-        "no rule of the policies permits it",
+        "no policy rule permits the call",
     ] {
         assert!(next(reason).starts_with("change the rules"), "{reason}");
     }
 }
 
 #[test]
-fn calls_are_listed_with_what_became_of_them_and_repetitions_are_one_line() {
+fn calls_show_outcomes_and_repeats_collapse() {
     let rule = "rule --deny 'fs.*'";
     let denied = |id| call(id, ReportedOutcome::Denied, Some(Code::Denied), rule);
     let returned = call(1, ReportedOutcome::Returned, None, rule);
@@ -118,7 +118,7 @@ fn calls_are_listed_with_what_became_of_them_and_repetitions_are_one_line() {
 }
 
 #[test]
-fn the_failing_line_is_shown_with_a_mark_under_the_place() {
+fn failing_line_is_shown_with_caret() {
     let error = failed(Code::ToolFailed, Vec::new()).error.unwrap();
     let shown = excerpt(&error, "one\ntwo\n\tawait\u{1b} x()\n");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Hostile text against the checker: it ends the guest at most.
+//! Tests of the checker with hostile text, which may end the guest but not the process.
 
 use codegen::check::Form;
 use codegen::stub::StubTable;
@@ -10,7 +10,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-fn check(name: &str, script: &str) -> Checked {
+fn check(name: &str, script: &str) -> CheckResult {
     let table = StubTable::default();
     let surface = Surface::new(&table, &[]);
     let checker = Checker::embedded().unwrap();
@@ -62,7 +62,7 @@ fn check_refuses_what_nests_deeper_with_its_place() {
     }
 }
 
-/// Each of these ended the process when it was parsed outside the sandbox.
+/// Each of these scripts crashed the process when it was parsed outside the sandbox.
 #[test]
 fn check_answers_scripts_that_exhaust_a_parser() {
     let pieces = [
@@ -114,7 +114,7 @@ fn check_of_a_script_that_meets_a_limit_is_one_finding() {
 fn check_uses_no_more_time_than_its_limit() {
     let table = StubTable::default();
     let surface = Surface::new(&table, &[]);
-    let limits = CheckLimits::of(&Limits {
+    let limits = CheckLimits::from_limits(&Limits {
         guest_cpu_ms_max: 1,
         ..Limits::default()
     });
@@ -148,7 +148,7 @@ fn uses_of_a_script_that_exhausts_the_parser_are_none() {
 
 #[test]
 fn answer_that_does_not_fit_the_script_is_not_plausible() {
-    let answer = |blanked: &str| Checked {
+    let answer = |blanked: &str| CheckResult {
         form: Some(Form::Body),
         blanked: Some(blanked.to_owned()),
         findings: Vec::new(),

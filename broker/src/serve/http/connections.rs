@@ -1,6 +1,5 @@
-//! The connections of all hosts: how many may be open, and how long one may take to
-//! say what it wants. What is answered, and a stream that is silent, may take as long
-//! as it needs.
+//! Serves the connections of all hosts. Limits how many connections are open, and how long a
+//! request may take to arrive. Answers and idle streams have no time limit here.
 
 use std::io;
 use std::time::Duration;
@@ -9,53 +8,27 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::process::{Resource, getrlimit};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::post;
+use super::response::error_body;
+use crate::serve::settings::ConnectionLimits;
 
-/// After a connection could not be taken for want of descriptors.
+/// Pause after a connection could not be accepted for lack of file descriptors.
 const BREATH: Duration = Duration::from_millis(100);
-/// Whoever is sent away hears why before the connection is gone: so many at once, for so long.
+/// Limits for refused connections, which get a response with the reason: how many at the same time,
+/// and how long each may take.
 const LEAVING_MAX: usize = 64;
 const LEAVING_WALL: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For the head of a request, from the moment on at which the connection has nothing else
-    /// to do.
-    pub head: Duration,
-    /// For its body.
-    pub body: Duration,
-    pub connections_max: usize,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            head: Duration::from_secs(60),
-            body: Duration::from_secs(60),
-            connections_max: connections_max(),
-        }
-    }
-}
-
-/// Descriptors are needed for servers, journals and files too.
-fn connections_max() -> usize {
-    const MAX: u64 = 4_096;
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    (descriptors / 2).clamp(1, MAX) as usize
-}
-
-/// Serves until `ended` is done, and then until the last answer is on its way.
+/// Serves until `ended` completes, and then until the last answer is sent.
 pub(super) async fn serve(
     listener: TcpListener,
     routes: Router,
-    patience: Patience,
+    patience: ConnectionLimits,
     ended: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let (ending, end) = watch::channel(false);
@@ -88,7 +61,8 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// The host hung up before it was taken: nobody else waits for that.
+/// Whether the client disconnected before its connection was accepted. Such an error needs no
+/// pause.
 fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
@@ -97,10 +71,10 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// What comes meanwhile is read and thrown away: a connection that is closed with something unread
-/// is reset, and its answer is lost with it.
+/// Refuses a connection with a 503. Incoming bytes are read and discarded: closing a connection
+/// with unread bytes resets it, and the client would lose the answer.
 async fn send_away(mut stream: TcpStream) -> io::Result<()> {
-    let why = post::error_body("too many connections are open; come again later");
+    let why = error_body("too many connections are open; try again later");
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\nretry-after: 10\r\nconnection: close\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -112,11 +86,11 @@ async fn send_away(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Answers what comes over one connection.
+/// Answers the requests of one connection.
 async fn speak(
     stream: TcpStream,
     routes: Router,
-    patience: Patience,
+    patience: ConnectionLimits,
     mut end: watch::Receiver<bool>,
 ) {
     let connection = http1::Builder::new()

@@ -1,40 +1,43 @@
-//! Arguments that a listed schema wants repeated in headers (`x-mcp-header`), so
-//! that whatever stands between a host and us can tell calls apart by them: what
-//! stands there has to be what stands in the message.
+//! Checks headers that repeat arguments. A listed schema marks such arguments with `x-mcp-header`,
+//! so that intermediaries can distinguish calls. The headers must agree with the message.
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-use super::coded::decoded;
-use super::post::mismatch;
-use crate::serve::meta;
-use crate::serve::rpc::Refusal;
-use crate::serve::shelf::Shelf;
-use crate::upstream::headers::{self, Mirrored};
+use super::header_value::decoded;
+use super::response::mismatch;
+use crate::broker::tool_index::ToolIndex;
+use crate::serve::own_tools;
+use crate::serve::rpc::RpcErrorResponse;
+use crate::upstream::headers::{self, MirroredHeader};
 
-/// Whether a call of a tool is repeated as the list says.
-pub(super) fn check(shelf: &Shelf, params: &Value, headers: &HeaderMap) -> Result<(), Refusal> {
+/// Checks that a call repeats its arguments in headers as the listed schema requires.
+pub(super) fn check(
+    tool_index: &ToolIndex,
+    params: &Value,
+    headers: &HeaderMap,
+) -> Result<(), RpcErrorResponse> {
     let name = params.get("name").and_then(Value::as_str);
-    let tool = name.and_then(|it| shelf.find(it));
-    let schema = tool.and_then(|it| meta::listed_schema(&shelf.broker.known(), it));
+    let tool = name.and_then(|it| tool_index.find(it));
+    let schema = tool.and_then(|it| own_tools::listed_schema(&tool_index.broker.known(), it));
     let marked = schema.and_then(|it| headers::mirrored(&it).ok());
     let nothing = Map::new();
     let args = params.get("arguments").and_then(Value::as_object);
-    let differs = |it: &Mirrored| !says(headers, it, args.unwrap_or(&nothing));
+    let differs = |it: &MirroredHeader| !says(headers, it, args.unwrap_or(&nothing));
     match marked.unwrap_or_default().iter().find(|it| differs(it)) {
         Some(mirrored) => Err(mismatch(&mirrored.name())),
         None => Ok(()),
     }
 }
 
-/// An argument that is not there is not repeated either.
-fn says(headers: &HeaderMap, mirrored: &Mirrored, args: &Map<String, Value>) -> bool {
+/// Whether a header agrees with the arguments. An absent argument must have no header.
+fn says(headers: &HeaderMap, mirrored: &MirroredHeader, args: &Map<String, Value>) -> bool {
     let name = mirrored.name();
     let text = mirrored.text_in(args);
     match headers.get_all(&name).iter().count() {
         0 => text.is_none(),
         1 => text.is_some() && decoded(headers, &name) == text,
-        // Others may go by another one than we.
+        // Repeated headers are refused, because an intermediary may use another value than airlock.
         _ => false,
     }
 }
@@ -58,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_says_what_its_argument_says_and_is_there_when_it_is() {
+    fn mirrored_header_matches_its_argument() {
         check(&[], &json!({}), true);
         check(&[], &json!({"s": null}), true);
         check(&["a"], &json!({"s": "a"}), true);
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_says_something_else_or_too_often_is_found() {
+    fn mismatching_or_repeated_mirrored_header_is_refused() {
         check(&[], &json!({"s": "a"}), false);
         check(&["a"], &json!({}), false);
         check(&["a"], &json!({"s": "b"}), false);

@@ -1,7 +1,6 @@
-//! Who may come in, where an authorization server says so: each token that a host
-//! carries is looked up there (RFC 7662), has to be meant for this very resource,
-//! and names whose sessions are whose. What hosts need to get such a token stands in
-//! the metadata of the resource (RFC 9728).
+//! Checks tokens at an authorization server. airlock looks up each token there (RFC 7662); the
+//! token must be issued for this resource. The token's owner is the caller, who owns the sessions.
+//! The metadata of the resource (RFC 9728) names the authorization server to hosts.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,66 +12,46 @@ use axum::http::header;
 use ring::digest;
 use serde_json::{Value, json};
 
-use super::gate::Refused;
+use super::caller::{AccessError, Caller};
+use super::header_value::names_loopback;
 use crate::upstream::{BadUrl, Secret, ServerUrl, http_client};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-/// The authorization server gets this long to say what a token is worth.
+/// Maximum time for the authorization server to answer a lookup.
 const LOOK_UP_WALL: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// What was said of a token holds so long, and never longer than the token.
+/// Time for which a valid token is cached, in milliseconds; at most the token's remaining lifetime.
 const KNOWN_MS: u64 = 30_000;
 const KNOWN_MAX: usize = 1_000;
-/// That a token does not let in holds so long: whoever tries one again and again is not looked up
-/// each time.
+/// Time for which a refused token is cached, in milliseconds, so that repeated attempts cause no
+/// repeated lookups.
 const REFUSED_MS: u64 = 5_000;
 
-/// What an authorization server and this resource have agreed on.
+/// The settings that the authorization server and this resource agree on.
 #[derive(Debug, Clone)]
 pub struct OauthSettings {
-    /// The URL under which hosts know us: what a token has to be meant for.
+    /// The URL under which hosts know this resource. Tokens must be issued for it.
     pub resource: String,
     pub issuer: String,
-    /// Where tokens are looked up.
+    /// The introspection endpoint, where tokens are looked up.
     pub introspection: String,
     pub client_id: String,
     pub client_secret: Secret,
-    /// A token needs all of them.
+    /// Required scopes; a token needs all of them.
     pub scopes: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadOauth {
-    #[error("the {what} is not a valid URL: {why}")]
+    #[error("invalid {what}: {why}")]
     Url { what: &'static str, why: BadUrl },
-    #[error("the {0} is neither https nor on this machine")]
+    #[error("invalid {0}: expected an https URL, or a URL on this machine")]
     Plain(&'static str),
-    #[error("a scope holds characters that no scope can have")]
+    #[error("a scope is empty or contains invalid characters")]
     Scope,
 }
 
-/// Whose token it was; nobody in particular where all hosts carry the same, or none.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Caller(String);
-
-impl Caller {
-    /// Others have sessions of their own beside it.
-    pub(super) fn is_somebody(&self) -> bool {
-        !self.0.is_empty()
-    }
-
-    /// Who it is, where an authorization server says so.
-    pub(super) fn name(&self) -> Option<&str> {
-        self.is_somebody().then_some(self.0.as_str())
-    }
-
-    #[cfg(test)]
-    pub(super) fn of(name: &str) -> Self {
-        Self(name.to_owned())
-    }
-}
-
-/// Cheap to clone; all clones know the same tokens.
+/// Cheap to clone; all clones share one cache of tokens.
 #[derive(Clone)]
 pub struct ResourceServer(Arc<Inner>);
 
@@ -80,15 +59,15 @@ struct Inner {
     settings: OauthSettings,
     resource: ServerUrl,
     introspection: ServerUrl,
-    /// By the digest of the token.
-    known: Mutex<HashMap<Vec<u8>, Known>>,
-    /// Likewise, those that do not let in; beside the others, so that many of them take no place
-    /// from those.
-    refused: Mutex<HashMap<Vec<u8>, (Refused, u64)>>,
+    /// Valid tokens by their digest.
+    known: Mutex<HashMap<Vec<u8>, CachedToken>>,
+    /// Refused tokens by their digest. They are kept apart, so that many of them cannot displace
+    /// valid tokens.
+    refused: Mutex<HashMap<Vec<u8>, (AccessError, u64)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct CachedToken {
     caller: Caller,
     until_ms: u64,
 }
@@ -104,7 +83,7 @@ impl ResourceServer {
         let resource = url("resource", &settings.resource)?;
         url("issuer", &settings.issuer)?;
         let introspection = url("introspection endpoint", &settings.introspection)?;
-        // RFC 6749 §3.3, and so nothing that could end the quotes of a header.
+        // The characters of RFC 6749 §3.3. None of them can end a quoted value in a header.
         let fits = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
         let is_scope = |scope: &String| !scope.is_empty() && scope.bytes().all(fits);
         if !settings.scopes.iter().all(is_scope) {
@@ -119,7 +98,7 @@ impl ResourceServer {
         })))
     }
 
-    /// What hosts read before they have a token.
+    /// Returns the metadata that hosts read before they have a token.
     pub(super) fn metadata(&self) -> Value {
         let settings = &self.0.settings;
         let mut metadata = json!({
@@ -129,19 +108,23 @@ impl ResourceServer {
             "bearer_methods_supported": ["header"],
         });
         if !settings.scopes.is_empty() {
-            crate::serve::rpc::put(&mut metadata, "scopes_supported", settings.scopes.clone());
+            crate::serve::rpc::set_member(
+                &mut metadata,
+                "scopes_supported",
+                settings.scopes.clone(),
+            );
         }
         metadata
     }
 
-    /// The paths under which the metadata is looked for.
+    /// Returns the paths at which clients look for the metadata.
     pub(super) fn metadata_paths(&self) -> [String; 2] {
         let path = self.0.resource.url().path().trim_end_matches('/');
         let own = if path.is_empty() { "/mcp" } else { path };
         [WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}{own}")]
     }
 
-    /// The rest of a `WWW-Authenticate: Bearer` header.
+    /// Returns the parameters of a `WWW-Authenticate: Bearer` header.
     pub(super) fn challenge(&self) -> String {
         let [_, path] = self.metadata_paths();
         let origin = self.0.resource.url().origin().ascii_serialization();
@@ -153,8 +136,8 @@ impl ResourceServer {
         challenge
     }
 
-    /// Whose token this is, when it is one that lets in.
-    pub(super) async fn admit(&self, token: &str, now_ms: u64) -> Result<Caller, Refused> {
+    /// Returns the owner of a token, if the token is valid here.
+    pub(super) async fn admit(&self, token: &str, now_ms: u64) -> Result<Caller, AccessError> {
         let key = digest::digest(&digest::SHA256, token.as_bytes());
         let key = key.as_ref().to_vec();
         let known = self.known().get(&key).cloned();
@@ -166,7 +149,7 @@ impl ResourceServer {
             return Err(refused);
         }
         let looked_up = tokio::time::timeout(LOOK_UP_WALL, self.look_up(token)).await;
-        let said = looked_up.ok().flatten().ok_or(Refused::Unknown)?;
+        let said = looked_up.ok().flatten().ok_or(AccessError::Unknown)?;
         match judged(&said, token, &self.0.settings, now_ms) {
             Ok(found) => {
                 let caller = found.caller.clone();
@@ -175,14 +158,14 @@ impl ResourceServer {
             }
             Err(refused) => {
                 let until_ms = now_ms.saturating_add(REFUSED_MS);
-                let holds = |it: &(Refused, u64)| it.1 > now_ms;
+                let holds = |it: &(AccessError, u64)| it.1 > now_ms;
                 keep(&mut self.refused(), key, (refused, until_ms), holds);
                 Err(refused)
             }
         }
     }
 
-    /// What the authorization server says; none when it says nothing that can be read.
+    /// Asks the authorization server about a token. Returns `None` if there is no readable answer.
     async fn look_up(&self, token: &str) -> Option<Value> {
         let Inner {
             settings,
@@ -215,11 +198,11 @@ impl ResourceServer {
         said.get("active")?.is_boolean().then_some(said)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Vec<u8>, CachedToken>> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refused(&self) -> MutexGuard<'_, HashMap<Vec<u8>, (Refused, u64)>> {
+    fn refused(&self) -> MutexGuard<'_, HashMap<Vec<u8>, (AccessError, u64)>> {
         self.0
             .refused
             .lock()
@@ -227,7 +210,8 @@ impl ResourceServer {
     }
 }
 
-/// Where there is no room, what does not hold any more makes it; otherwise it is not kept.
+/// Caches an entry. If the cache is full, expired entries are removed first; if it is still full,
+/// the entry is not kept.
 fn keep<T>(known: &mut HashMap<Vec<u8>, T>, key: Vec<u8>, found: T, holds: impl Fn(&T) -> bool) {
     if known.len() >= KNOWN_MAX {
         known.retain(|_, it| holds(it));
@@ -240,26 +224,27 @@ fn keep<T>(known: &mut HashMap<Vec<u8>, T>, key: Vec<u8>, found: T, holds: impl 
 fn url(what: &'static str, text: &str) -> Result<ServerUrl, BadOauth> {
     let url = ServerUrl::parse(text).map_err(|why| BadOauth::Url { what, why })?;
     let host = url.url().host_str().unwrap_or_default();
-    if url.url().scheme() == "https" || super::gate::names_loopback(host) {
+    if url.url().scheme() == "https" || names_loopback(host) {
         Ok(url)
     } else {
         Err(BadOauth::Plain(what))
     }
 }
 
-/// Whether what is said of a token lets its host in here, and for how long that holds.
+/// Decides from the authorization server's answer whether a token is valid here, and until when
+/// this decision may be cached.
 fn judged(
     said: &Value,
     token: &str,
     settings: &OauthSettings,
     now_ms: u64,
-) -> Result<Known, Refused> {
+) -> Result<CachedToken, AccessError> {
     let text = |key| said.get(key).and_then(Value::as_str);
     let is_ours = |it: &Value| it.as_str() == Some(&settings.resource);
     let for_us = match said.get("aud") {
         Some(Value::Array(several)) => several.iter().any(is_ours),
         Some(one) => is_ours(one),
-        // Whoever does not say what it is for says that it is for anything.
+        // A token without an audience would be valid for any resource.
         None => false,
     };
     let until_ms = moment_ms(said, "exp")?.unwrap_or(u64::MAX);
@@ -271,45 +256,46 @@ fn judged(
             .is_some_and(|it| it.eq_ignore_ascii_case("bearer"))
     };
     let is_of_another_kind = named("token_type").is_some_and(|it| !is_bearer(it));
-    // It is good only with a proof that nobody asks for here.
+    // A bound token is valid only with a proof of possession, and airlock does not check such
+    // proofs.
     let is_bound = named("cnf").is_some();
     let is_active = said.get("active") == Some(&Value::Bool(true));
     let is_ours = for_us && !is_foreign && !is_of_another_kind && !is_bound;
     if !is_active || !is_ours || until_ms <= now_ms || is_early {
-        return Err(Refused::Token);
+        return Err(AccessError::Token);
     }
     let granted: Vec<_> = text("scope").unwrap_or_default().split(' ').collect();
     let mut wanted = settings.scopes.iter();
     if !wanted.all(|scope| granted.contains(&scope.as_str())) {
-        return Err(Refused::Scope);
+        return Err(AccessError::Scope);
     }
     let who = ["sub", "client_id"].map(|key| text(key).unwrap_or_default());
     let caller = match who {
-        // Of whom nothing is said, they are told apart by what they carry.
-        ["", ""] => json!([Digest::of(token.as_bytes())]),
+        // The answer names no owner, so callers are told apart by their tokens.
+        ["", ""] => json!([Digest::sha256(token.as_bytes())]),
         who => json!(who),
     };
-    Ok(Known {
+    Ok(CachedToken {
         caller: Caller(caller.to_string()),
         until_ms: until_ms.min(now_ms.saturating_add(KNOWN_MS)),
     })
 }
 
-/// A moment as tokens have it, in seconds, which may have a fraction. One that cannot be read is
-/// no moment without an end.
-fn moment_ms(said: &Value, key: &str) -> Result<Option<u64>, Refused> {
+/// Parses a time in seconds, possibly with a fraction, as tokens contain it. An invalid time is an
+/// error and does not count as "no expiry".
+fn moment_ms(said: &Value, key: &str) -> Result<Option<u64>, AccessError> {
     match said.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(moment) => {
             let seconds = moment.as_f64().filter(|it| *it >= 0.0);
-            // As a cast has it, what is too large is the largest.
+            // The cast saturates, so a value that is too large becomes the maximum.
             let ms = seconds.map(|it| (it * 1_000.0) as u64);
-            ms.map(Some).ok_or(Refused::Token)
+            ms.map(Some).ok_or(AccessError::Token)
         }
     }
 }
 
-/// As forms have it: everything but letters, digits and `-._~` by its bytes.
+/// Encodes a form value: percent-encodes all bytes except letters, digits and `-._~`.
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -341,7 +327,7 @@ mod tests {
         }
     }
 
-    fn check(change: &Value, expected: Result<u64, Refused>) {
+    fn check(change: &Value, expected: Result<u64, AccessError>) {
         let mut said = json!({
             "active": true,
             "aud": ["https://other.example", "https://airlock.example/mcp"],
@@ -351,14 +337,14 @@ mod tests {
             "sub": "alice",
         });
         for (key, value) in change.as_object().unwrap() {
-            crate::serve::rpc::put(&mut said, key, value.clone());
+            crate::serve::rpc::set_member(&mut said, key, value.clone());
         }
         let judged = judged(&said, "token", &settings(), 1_000_000).map(|it| it.until_ms);
         assert_eq!(judged, expected, "{change}");
     }
 
     #[test]
-    fn a_moment_may_have_a_fraction_and_what_is_no_moment_lets_nobody_in() {
+    fn expiry_may_have_fraction_and_invalid_expiry_denies() {
         check(&json!({"exp": 1_010.5}), Ok(1_010_500));
         check(&json!({"exp": 1e300}), Ok(1_030_000));
         for moment in [
@@ -368,14 +354,14 @@ mod tests {
             json!({}),
             json!(true),
         ] {
-            check(&json!({"exp": moment}), Err(Refused::Token));
+            check(&json!({"exp": moment}), Err(AccessError::Token));
         }
-        check(&json!({"nbf": 1_000.5}), Err(Refused::Token));
-        check(&json!({"nbf": "0"}), Err(Refused::Token));
+        check(&json!({"nbf": 1_000.5}), Err(AccessError::Token));
+        check(&json!({"nbf": "0"}), Err(AccessError::Token));
     }
 
     #[test]
-    fn a_token_lets_in_when_it_is_active_and_meant_for_us() {
+    fn token_must_be_active_and_meant_for_this_resource() {
         check(&json!({}), Ok(1_030_000));
         check(&json!({"exp": 1_010}), Ok(1_010_000));
         check(&json!({"exp": null, "iss": null}), Ok(1_030_000));
@@ -401,14 +387,14 @@ mod tests {
             json!({"cnf": {"jkt": "x"}}),
             json!({"cnf": false}),
         ] {
-            check(&change, Err(Refused::Token));
+            check(&change, Err(AccessError::Token));
         }
-        check(&json!({"scope": "toolsmith"}), Err(Refused::Scope));
-        check(&json!({"scope": null}), Err(Refused::Scope));
+        check(&json!({"scope": "toolsmith"}), Err(AccessError::Scope));
+        check(&json!({"scope": null}), Err(AccessError::Scope));
     }
 
     #[tokio::test]
-    async fn that_a_token_lets_nobody_in_holds_for_a_while() {
+    async fn inactive_token_is_cached_for_a_while() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let introspection = format!("http://{}/", listener.local_addr().unwrap());
         let server = ResourceServer::new(OauthSettings {
@@ -416,7 +402,7 @@ mod tests {
             ..settings()
         });
         let server = server.unwrap();
-        // Answers once, and is gone.
+        // Answers one request and closes.
         let answering = async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             drop(listener);
@@ -429,16 +415,16 @@ mod tests {
             stream.write_all(answer.as_bytes()).await.unwrap();
         };
         let (found, ()) = tokio::join!(server.admit("bad", 0), answering);
-        assert_eq!(found, Err(Refused::Token));
-        assert_eq!(server.admit("bad", 4_999).await, Err(Refused::Token));
-        assert_eq!(server.admit("bad", 5_000).await, Err(Refused::Unknown));
+        assert_eq!(found, Err(AccessError::Token));
+        assert_eq!(server.admit("bad", 4_999).await, Err(AccessError::Token));
+        assert_eq!(server.admit("bad", 5_000).await, Err(AccessError::Unknown));
     }
 
     #[test]
-    fn people_are_told_apart_and_those_of_whom_nothing_is_said_by_their_tokens() {
+    fn callers_are_distinguished_by_subject_or_token() {
         let caller = |who: Value, token| {
             let mut said = json!({"active": true, "aud": settings().resource, "scope": "tools"});
-            crate::serve::rpc::put(&mut said, "sub", who);
+            crate::serve::rpc::set_member(&mut said, "sub", who);
             judged(&said, token, &settings(), 0).unwrap().caller
         };
         let (alice, bob) = (json!("alice"), json!("bob"));
@@ -449,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_stands_where_it_is_looked_for_and_urls_are_safe() {
+    fn metadata_is_at_well_known_path_with_safe_urls() {
         let server = ResourceServer::new(settings()).unwrap();
         assert_eq!(
             server.challenge(),

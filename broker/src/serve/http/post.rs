@@ -1,5 +1,5 @@
-//! One POST: one message of a host, and the answer to it, as one JSON object or,
-//! when something is told before the end, as a stream of events.
+//! Handles one POST: one message of a host and its answer. The answer is one JSON object, or a
+//! stream of events if other messages precede the answer.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,32 +15,24 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
-use super::coded::{decoded, text};
-use super::oauth::Caller;
-use super::{Hall, mirrored, sessions};
-use crate::serve::handing;
+use super::caller::Caller;
+use super::header_value::{SESSION_HEADER, VERSION_HEADER, decoded, text};
+use super::response::{error_body, json_response, mismatch};
+use super::{HttpState, mirrored, sessions};
+use crate::serve::method::Method;
 use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
 use crate::serve::request::Request;
-use crate::serve::rpc::{self, Refusal, SESSION_KEY};
+use crate::serve::rpc::{self, RpcErrorResponse, SESSION_KEY};
 use crate::serve::session::HostSession;
-use crate::serve::stdio;
+use crate::serve::{own_tools, router, stdio};
 use crate::upstream::Era;
 use crate::upstream::era::LEGACY_VERSIONS;
-use crate::upstream::jsonrpc::{self, Incoming};
+use crate::upstream::jsonrpc::{self, IncomingMessage};
 
-pub(super) const SESSION_HEADER: &str = "mcp-session-id";
-pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
-const HEADER_MISMATCH: i64 = -32_020;
-
-/// A body for a refusal that answers no particular request.
-pub(super) fn error_body(why: &str) -> Vec<u8> {
-    Refusal::new(rpc::INVALID_REQUEST, why).message_to_nobody()
-}
-
 pub(super) async fn answer(
-    hall: Arc<Hall>,
+    http: Arc<HttpState>,
     caller: Caller,
     headers: &HeaderMap,
     body: &Bytes,
@@ -49,48 +41,50 @@ pub(super) async fn answer(
         return StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response();
     }
     match rpc::parse(body) {
-        Incoming::Request { id, method, params } => {
+        IncomingMessage::Request { id, method, params } => {
             let read = rpc::params(params).and_then(|it| {
                 same_version(headers, &it)?;
                 Ok((rpc::era_of(&it)?, it))
             });
             let answered = match read {
                 Ok((era, params)) => {
-                    let asked = Asked {
+                    let asked = PostedRequest {
                         id: id.to_owned(),
                         caller,
-                        method: method.into_owned(),
+                        method: Method::parse(&method),
                         era,
                         params,
                     };
-                    asked.answer(hall, headers).await
+                    asked.answer(http, headers).await
                 }
                 Err(refusal) => Err(refusal),
             };
             answered.unwrap_or_else(|refusal| refused(id, &refusal))
         }
-        Incoming::Notification { method, params } => {
-            with_session(&hall, &caller, headers, |session| match &*method {
+        IncomingMessage::Notification { method, params } => {
+            with_session(&http, &caller, headers, |session| match &*method {
                 "notifications/cancelled" => stdio::cancelled(session, params),
                 "notifications/initialized" => session.listens(),
                 _ => {}
             })
         }
-        Incoming::Answer { id, answer } => with_session(&hall, &caller, headers, |session| {
-            session.open.answered(id, answer)
-        }),
-        Incoming::Stray => {
+        IncomingMessage::Answer { id, answer } => {
+            with_session(&http, &caller, headers, |session| {
+                session.open.answered(id, answer)
+            })
+        }
+        IncomingMessage::Stray => {
             let refusal = stdio::stray(body).unwrap_or_else(|| {
-                Refusal::new(rpc::INVALID_REQUEST, "not a valid JSON-RPC message")
+                RpcErrorResponse::new(rpc::INVALID_REQUEST, "not a valid JSON-RPC message")
             });
             json_response(StatusCode::BAD_REQUEST, refusal.message_to_nobody())
         }
     }
 }
 
-/// What a message says of its revision is what its header says, whether or not the
-/// revision is spoken here.
-fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), Refusal> {
+/// Checks that the header names the same protocol version as the message, whether or not airlock
+/// supports that version.
+fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), RpcErrorResponse> {
     let meta = params.get("_meta");
     let in_body = meta
         .and_then(|it| it.get(rpc::VERSION_KEY))
@@ -101,14 +95,10 @@ fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), Refusal> {
     }
 }
 
-pub(super) fn mismatch(header: &str) -> Refusal {
-    let message = format!("header `{header}` does not match the message");
-    Refusal::new(HEADER_MISMATCH, message)
-}
-
-/// Messages that are not answered belong to a session, which the newer era has not.
+/// Handles a message that needs no answer. Its session is named by a header. The newer era has no
+/// such sessions, so airlock accepts and ignores its messages.
 fn with_session(
-    hall: &Hall,
+    http: &HttpState,
     caller: &Caller,
     headers: &HeaderMap,
     act: impl FnOnce(&HostSession),
@@ -120,9 +110,9 @@ fn with_session(
             StatusCode::BAD_REQUEST,
             error_body("the session id is missing"),
         ),
-        Some(id) => match hall
+        Some(id) => match http
             .sessions
-            .find(caller, (Era::Legacy, id), hall.desk.now_ms())
+            .find(caller, Era::Legacy, id, http.context.now_ms())
         {
             Some(session) => {
                 act(&session);
@@ -133,26 +123,30 @@ fn with_session(
     }
 }
 
-struct Asked {
+struct PostedRequest {
     id: Box<RawValue>,
     caller: Caller,
-    method: String,
+    method: Method,
     era: Era,
     params: Value,
 }
 
-impl Asked {
-    async fn answer(self, hall: Arc<Hall>, headers: &HeaderMap) -> Result<Response, Refusal> {
+impl PostedRequest {
+    async fn answer(
+        self,
+        http: Arc<HttpState>,
+        headers: &HeaderMap,
+    ) -> Result<Response, RpcErrorResponse> {
         self.check_headers(headers)?;
-        self.check_arguments(&hall, headers).await?;
-        let now_ms = hall.desk.now_ms();
+        self.check_arguments(&http, headers).await?;
+        let now_ms = http.context.now_ms();
         let mut is_known = true;
         let session = match self.era {
-            Era::Legacy if self.method == "initialize" => {
-                let session = fresh(&hall)?;
-                if !hall
+            Era::Legacy if self.method == Method::Initialize => {
+                let session = fresh(&http)?;
+                if !http
                     .sessions
-                    .enter((&self.caller, self.era), &session, now_ms)
+                    .enter(&self.caller, self.era, &session, now_ms)
                 {
                     return Ok(too_many(&self.id));
                 }
@@ -160,16 +154,18 @@ impl Asked {
             }
             Era::Legacy => {
                 let Some(id) = text(headers, SESSION_HEADER) else {
-                    let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session id is missing");
+                    let refusal =
+                        RpcErrorResponse::new(rpc::INVALID_REQUEST, "the session id is missing");
                     return Ok(json_response(
                         StatusCode::BAD_REQUEST,
                         refusal.message(&self.id),
                     ));
                 };
-                match hall.sessions.find(&self.caller, (self.era, id), now_ms) {
+                match http.sessions.find(&self.caller, self.era, id, now_ms) {
                     Some(session) => session,
                     None => {
-                        let refusal = Refusal::new(rpc::INVALID_REQUEST, "the session is over");
+                        let refusal =
+                            RpcErrorResponse::new(rpc::INVALID_REQUEST, "the session is over");
                         return Ok(json_response(
                             StatusCode::NOT_FOUND,
                             refusal.message(&self.id),
@@ -177,48 +173,44 @@ impl Asked {
                     }
                 }
             }
-            Era::Modern => match self.session_of_handle(&hall) {
+            Era::Modern => match self.session_of_handle(&http) {
                 Some(session) => session,
                 None => {
                     is_known = false;
-                    fresh(&hall)?
+                    fresh(&http)?
                 }
             },
         };
         let whose = match self.caller.name() {
             Some(name) => format!("caller {name}").into(),
             None if is_known => session.id.as_str().into(),
-            // Whoever gives no session has its part together with all that give none.
+            // For the shares of the capacity, all requests without a session count as one caller.
             None => Arc::default(),
         };
-        // Two requests of the newer era may carry the same id: each stands alone.
+        // Two requests of the newer era may have the same id, because they are independent.
         let key = match self.era {
             Era::Legacy => self.id.get().to_owned(),
             Era::Modern => super::super::seal::token().map_err(no_chance)?,
         };
-        self.work(hall, (session, whose), &key).await
+        self.work(http, session, whose, &key).await
     }
 
-    /// In the newer era what stands in the headers is what stands in the message.
-    fn check_headers(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    /// Checks that the headers agree with the message, as the newer era requires.
+    fn check_headers(&self, headers: &HeaderMap) -> Result<(), RpcErrorResponse> {
         let version = text(headers, VERSION_HEADER);
         if self.era == Era::Legacy {
             return match version {
                 Some(version) if !LEGACY_VERSIONS.contains(&version) => {
                     if version == crate::upstream::era::MODERN_VERSION {
                         let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
-                        return Err(Refusal::invalid(message));
+                        return Err(RpcErrorResponse::invalid(message));
                     }
                     Err(rpc::unsupported(version))
                 }
                 _ => Ok(()),
             };
         }
-        let name = match self.method.as_str() {
-            "tools/call" | "prompts/get" => self.params.get("name"),
-            "resources/read" => self.params.get("uri"),
-            _ => None,
-        };
+        let name = self.method.name_param().and_then(|it| self.params.get(it));
         let name = name.and_then(Value::as_str);
         for (header, expected) in [
             (METHOD_HEADER, Some(self.method.as_str())),
@@ -231,17 +223,22 @@ impl Asked {
         Ok(())
     }
 
-    /// The same of arguments that are to be repeated, where a list says which.
-    async fn check_arguments(&self, hall: &Hall, headers: &HeaderMap) -> Result<(), Refusal> {
-        let is_call = self.era == Era::Modern && self.method == "tools/call";
-        if is_call && hall.desk.settings().lists_whole() {
-            let shelf = hall.desk.shelf().await?;
-            return mirrored::check(&shelf, &self.params, headers);
+    /// Checks the headers that repeat arguments. Hosts know which headers to send only if lists
+    /// contain full schemas.
+    async fn check_arguments(
+        &self,
+        http: &HttpState,
+        headers: &HeaderMap,
+    ) -> Result<(), RpcErrorResponse> {
+        let is_call = self.era == Era::Modern && self.method == Method::CallTool;
+        if is_call && http.context.settings().lists_whole() {
+            let tool_index = http.context.tool_index().await?;
+            return mirrored::check(&tool_index, &self.params, headers);
         }
         Ok(())
     }
 
-    fn session_of_handle(&self, hall: &Hall) -> Option<Arc<HostSession>> {
+    fn session_of_handle(&self, http: &HttpState) -> Option<Arc<HostSession>> {
         let meta = self.params.get("_meta").and_then(|it| it.get(SESSION_KEY));
         let argument = self
             .params
@@ -253,33 +250,34 @@ impl Asked {
             .flatten()
             .find_map(Value::as_str);
         let id = match (handle, state) {
-            (Some(handle), _) => sessions::opened(hall.desk.seal(), handle),
-            (None, Some(state)) => handing::session_of(hall.desk.seal(), &self.params, state),
+            (Some(handle), _) => sessions::opened(http.context.seal(), handle),
+            (None, Some(state)) => own_tools::session_of(http.context.seal(), &self.params, state),
             (None, None) => None,
         };
-        let (now_ms, era) = (hall.desk.now_ms(), self.era);
-        hall.sessions.find(&self.caller, (era, &id?), now_ms)
+        let now_ms = http.context.now_ms();
+        http.sessions.find(&self.caller, self.era, &id?, now_ms)
     }
 
     async fn work(
         self,
-        hall: Arc<Hall>,
-        (session, whose): (Arc<HostSession>, Arc<str>),
+        http: Arc<HttpState>,
+        session: Arc<HostSession>,
+        whose: Arc<str>,
         key: &str,
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Response, RpcErrorResponse> {
         let begun = session
             .begin(key)
-            .map_err(|why| Refusal::new(rpc::INVALID_REQUEST, why))?;
+            .map_err(|why| RpcErrorResponse::new(rpc::INVALID_REQUEST, why))?;
         let (outbox, told) = mpsc::channel(OUTBOX_MESSAGES);
         let (finish, finished) = oneshot::channel();
-        let gone = (self.era == Era::Modern).then(|| WhenGone {
+        let gone = (self.era == Era::Modern).then(|| CancelOnDisconnect {
             session: Arc::clone(&session),
             key: key.to_owned(),
         });
-        let session_header =
-            (self.era == Era::Legacy && self.method == "initialize").then(|| session.id.clone());
+        let session_header = (self.era == Era::Legacy && self.method == Method::Initialize)
+            .then(|| session.id.clone());
         let handle =
-            (self.era == Era::Modern).then(|| sessions::handle(hall.desk.seal(), &session));
+            (self.era == Era::Modern).then(|| sessions::handle(http.context.seal(), &session));
         let request = Request {
             session,
             caller: whose,
@@ -287,13 +285,14 @@ impl Asked {
             peer: Peer::new(outbox),
             id: self.id.clone(),
             era: self.era,
+            method: self.method,
             params: self.params,
             cancel: begun.cancel.clone(),
         };
-        let (id, method, caller) = (self.id, self.method, self.caller);
+        let (id, caller) = (self.id, self.caller);
         tokio::spawn(async move {
-            let answered = hall.desk.answer(&method, &request).await;
-            let handle = entered(&hall, (&caller, &request), &method);
+            let answered = router::answer(&http.context, &request).await;
+            let handle = entered(&http, &caller, &request);
             let answered = answered.map(|result| with_handle(result, handle));
             let status = |refusal| status_of(request.era, refusal);
             let status = answered.as_ref().err().map_or(StatusCode::OK, status);
@@ -305,7 +304,7 @@ impl Asked {
             drop(begun);
             let _ = finish.send(wanted.then_some((status, message)));
         });
-        let mut response = Told::new(told, finished, gone).into_response().await;
+        let mut response = SseResponse::new(told, finished, gone).into_response().await;
         if let Some(Ok(id)) = session_header.map(|id| id.parse()) {
             response.headers_mut().insert(SESSION_HEADER, id);
         }
@@ -313,61 +312,64 @@ impl Asked {
     }
 }
 
-/// In the newer era a session is entered when there is something to find again. Its handle,
-/// when it was.
-fn entered(hall: &Hall, (caller, request): (&Caller, &Request), method: &str) -> Option<String> {
+/// Stores a session of the newer era if the session has state that later requests need. Returns the
+/// session's handle if the session was stored.
+fn entered(http: &HttpState, caller: &Caller, request: &Request) -> Option<String> {
     let session = &request.session;
-    let changes = matches!(method, "tools/call" | "resources/read" | "prompts/get");
-    // An error may have told something too.
-    let is_found = changes || session.has_heard();
+    let changes = matches!(
+        request.method,
+        Method::CallTool | Method::ReadResource | Method::GetPrompt
+    );
+    // An error may contain labelled data too, so new labels count for all methods.
+    let is_found = changes || session.has_new_labels();
     let handle = request.handle.as_ref().filter(|_| is_found)?;
-    if !session.is_worth_finding() {
+    if !session.has_state_to_keep() {
         return None;
     }
-    let has_room = hall
+    let has_room = http
         .sessions
-        .enter((caller, request.era), session, hall.desk.now_ms());
+        .enter(caller, request.era, session, http.context.now_ms());
     if !has_room {
-        hall.sessions.remember(session);
+        http.sessions.remember(session);
     }
     has_room.then(|| handle.clone())
 }
 
 fn with_handle(mut result: Value, handle: Option<String>) -> Value {
     if let (Some(handle), Some(meta)) = (handle, result.get_mut("_meta")) {
-        rpc::put(meta, SESSION_KEY, handle);
+        rpc::set_member(meta, SESSION_KEY, handle);
     }
     result
 }
 
-/// The answer; none to a request that was cancelled.
-type Answered = Option<(StatusCode, Vec<u8>)>;
+/// The HTTP status and the answer, or `None` for a request that was cancelled.
+type PostAnswer = Option<(StatusCode, Vec<u8>)>;
 
-/// What is told before the end, and the end.
-struct Told {
+/// The response to one request: the messages before the answer, and the answer.
+struct SseResponse {
     told: mpsc::Receiver<Vec<u8>>,
-    finished: Option<oneshot::Receiver<Answered>>,
+    finished: Option<oneshot::Receiver<PostAnswer>>,
     first: Option<Vec<u8>>,
-    /// Whoever hangs up does not want the answer.
-    _gone: Option<WhenGone>,
+    /// Cancels the request when the client disconnects.
+    _gone: Option<CancelOnDisconnect>,
 }
 
-struct WhenGone {
+struct CancelOnDisconnect {
     session: Arc<HostSession>,
     key: String,
 }
 
-impl Drop for WhenGone {
+impl Drop for CancelOnDisconnect {
     fn drop(&mut self) {
-        self.session.cancel(&self.key, "the host hung up");
+        self.session.cancel(&self.key, "the host disconnected");
     }
 }
 
-impl Told {
+impl SseResponse {
     fn new(
         told: mpsc::Receiver<Vec<u8>>,
-        finished: oneshot::Receiver<Answered>,
-        gone: Option<WhenGone>,
+        finished: oneshot::Receiver<PostAnswer>,
+        gone: Option<CancelOnDisconnect>,
     ) -> Self {
         Self {
             told,
@@ -377,7 +379,8 @@ impl Told {
         }
     }
 
-    /// One object when nothing is told before it; a stream that only ends when there is no answer.
+    /// Returns one JSON object if no message precedes the answer, and otherwise a stream. A
+    /// cancelled request gets a stream without an answer.
     async fn into_response(mut self) -> Response {
         let Some(finished) = self.finished.as_mut() else {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -399,7 +402,7 @@ impl Told {
     }
 }
 
-impl Stream for Told {
+impl Stream for SseResponse {
     type Item = Result<Vec<u8>, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -415,7 +418,7 @@ impl Stream for Told {
         match Pin::new(finished).poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(ended) => {
-                // What was told last may have arrived together with the end.
+                // The last message may have arrived together with the answer.
                 if let Ok(message) = self.told.try_recv() {
                     let (again, finished) = oneshot::channel();
                     if let Ok(ended) = ended {
@@ -436,56 +439,36 @@ fn event(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-fn fresh(hall: &Hall) -> Result<Arc<HostSession>, Refusal> {
-    hall.sessions.fresh(hall.desk.now_ms()).map_err(no_chance)
+fn fresh(http: &HttpState) -> Result<Arc<HostSession>, RpcErrorResponse> {
+    http.sessions
+        .fresh(http.context.now_ms())
+        .map_err(no_chance)
 }
 
-fn no_chance(error: crate::serve::seal::NoKey) -> Refusal {
-    Refusal::new(rpc::INTERNAL, error.to_string())
+fn no_chance(error: crate::serve::seal::SealKeyError) -> RpcErrorResponse {
+    RpcErrorResponse::new(rpc::INTERNAL, error.to_string())
 }
 
 fn too_many(id: &RawValue) -> Response {
-    let refusal = Refusal {
+    let refusal = RpcErrorResponse {
         data: Some(json!({"retry": true})),
-        ..Refusal::new(rpc::INTERNAL, "there are too many sessions")
+        ..RpcErrorResponse::new(rpc::INTERNAL, "too many sessions are open")
     };
     json_response(StatusCode::SERVICE_UNAVAILABLE, refusal.message(id))
 }
 
-/// A body that is longer than any message may be; what is left of it is not read.
-pub(super) fn too_long(bytes_max: usize) -> Response {
-    let close = [(header::CONNECTION, "close")];
-    let message = Refusal::too_long(bytes_max).message_to_nobody();
-    let refused = json_response(StatusCode::PAYLOAD_TOO_LARGE, message);
-    (close, refused).into_response()
-}
-
-/// A body that does not come to its end; what may follow is not read.
-pub(super) fn too_slow() -> Response {
-    let close = [(header::CONNECTION, "close")];
-    let refused = json_response(
-        StatusCode::REQUEST_TIMEOUT,
-        error_body("the message did not come to its end in time"),
-    );
-    (close, refused).into_response()
-}
-
-/// A message that was not even worked on.
-fn refused(id: &RawValue, refusal: &Refusal) -> Response {
+/// Builds the response to a request that was refused before airlock began to handle it.
+fn refused(id: &RawValue, refusal: &RpcErrorResponse) -> Response {
     json_response(StatusCode::BAD_REQUEST, refusal.message(id))
 }
 
-/// The newer era wants an unknown method seen in the status; in the older one that
-/// status would mean that the session is over.
-fn status_of(era: Era, refusal: &Refusal) -> StatusCode {
+/// Returns the HTTP status of an error. The newer era requires 404 for an unknown method. In the
+/// older era, 404 would mean that the session has ended.
+fn status_of(era: Era, refusal: &RpcErrorResponse) -> StatusCode {
     match (era, refusal.code) {
         (Era::Modern, jsonrpc::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     }
-}
-
-fn json_response(status: StatusCode, body: Vec<u8>) -> Response {
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

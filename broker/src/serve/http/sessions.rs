@@ -1,54 +1,55 @@
-//! The sessions of all hosts: by the id that the older era carries in a header,
-//! or by the handle that the newer one carries in `_meta`. A handle is sealed;
-//! one that was not made here is none.
+//! Stores the sessions of all hosts. A request of the older era names its session by an id in a
+//! header, a request of the newer era by a handle in `_meta`. A handle is sealed, so only handles
+//! issued by this process are valid.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use airlock_core::flow::Carried;
+use airlock_core::flow::SessionFlow;
 
-use super::oauth::Caller;
-use crate::serve::kept::Storeroom;
+use super::caller::Caller;
+use crate::serve::result_store::ResultStore;
 use crate::serve::seal::{self, Seal};
 use crate::serve::session::HostSession;
-use crate::serve::settings::Settings;
+use crate::serve::settings::ServeSettings;
 use crate::upstream::Era;
 
 const PURPOSE: &str = "session";
 
-/// An id is good in its own era: what is a part of a handle there opens nothing as a header.
-type Key = (Caller, Era, String);
-type ById = HashMap<Key, Arc<HostSession>>;
+/// An id is valid only in its own era: the id inside a handle of the newer era is not valid in a
+/// session header.
+type SessionKey = (Caller, Era, String);
+type ById = HashMap<SessionKey, Arc<HostSession>>;
 
 #[derive(Debug)]
 pub(super) struct Sessions {
-    settings: Settings,
-    /// What is kept for all of them.
-    room: Storeroom,
-    /// By whose they are, and by their id: nobody finds another's.
+    settings: ServeSettings,
+    /// The store of long results, shared by all sessions.
+    results: ResultStore,
+    /// Sessions by owner and id, so that no caller can find another caller's session.
     by_id: Mutex<ById>,
-    /// What was read in sessions that there was no room for.
-    read: Mutex<Carried>,
-    /// Sessions that were begun and may not be entered yet: what they hear counts all the same.
+    /// The flow labels of sessions that were dropped for lack of room.
+    read: Mutex<SessionFlow>,
+    /// Sessions that were created but not entered yet. New sessions inherit their labels too.
     begun: Mutex<Vec<Weak<HostSession>>>,
 }
 
 impl Sessions {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &ServeSettings) -> Self {
         Self {
             settings: settings.clone(),
-            room: Storeroom::default(),
+            results: ResultStore::default(),
             by_id: Mutex::default(),
             read: Mutex::default(),
             begun: Mutex::default(),
         }
     }
 
-    /// A session that nobody finds before it was entered.
-    pub(super) fn fresh(&self, now_ms: u64) -> Result<Arc<HostSession>, seal::NoKey> {
+    /// Creates a session that cannot be found until it is entered.
+    pub(super) fn fresh(&self, now_ms: u64) -> Result<Arc<HostSession>, seal::SealKeyError> {
         let id = seal::token()?;
-        let session = HostSession::new(id, &self.settings, &self.room, now_ms);
-        // Whoever leaves a handle away gets a new session, and not a clean one.
+        let session = HostSession::new(id, &self.settings, &self.results, now_ms);
+        // A host that omits its handle gets a new session, but keeps the labels of earlier data.
         for other in self.lock().values() {
             session.inherit(&other.carried());
         }
@@ -63,12 +64,13 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Where there is no room for one more, a session that rests makes it; false when none does.
-    /// One caller of many has a share of the room, so that nobody takes it all, and whoever has
-    /// all of it makes room in it.
+    /// Enters a session. If there is no room, drops an idle session; returns `false` if none is
+    /// idle. Each caller has a maximum share, so that one caller cannot take all the room. A caller
+    /// at that maximum displaces only its own sessions.
     pub(super) fn enter(
         &self,
-        (caller, era): (&Caller, Era),
+        caller: &Caller,
+        era: Era,
         session: &Arc<HostSession>,
         now_ms: u64,
     ) -> bool {
@@ -77,13 +79,13 @@ impl Sessions {
         if by_id.contains_key(&key) {
             return true;
         }
-        if self.room(&by_id, caller) != Room::Some {
+        if self.capacity(&by_id, caller) != Capacity::Some {
             by_id.retain(|_, it| !it.is_stale(now_ms));
         }
-        let has_room = match self.room(&by_id, caller) {
-            Room::Some => true,
-            Room::NoneForCaller => self.make_room(&mut by_id, |whose| whose == caller),
-            Room::None => self.make_room(&mut by_id, |_| true),
+        let has_room = match self.capacity(&by_id, caller) {
+            Capacity::Some => true,
+            Capacity::NoneForCaller => self.make_room(&mut by_id, |whose| whose == caller),
+            Capacity::None => self.make_room(&mut by_id, |_| true),
         };
         if has_room {
             by_id.insert(key, Arc::clone(session));
@@ -91,14 +93,13 @@ impl Sessions {
         has_room
     }
 
-    /// Lets go of one of the sessions that rest: one in which nothing would be missed before one
-    /// in which something would, and the one that has rested longest before all others. What was
-    /// read in it counts in those that begin from now on.
+    /// Drops the session that has been idle longest, and prefers sessions without state to keep.
+    /// Sessions that begin later inherit the labels of the dropped session.
     fn make_room(&self, by_id: &mut ById, may_go: impl Fn(&Caller) -> bool) -> bool {
         let resting = by_id
             .iter()
             .filter(|((whose, ..), it)| may_go(whose) && it.is_at_rest());
-        let least = resting.min_by_key(|(_, it)| (it.is_worth_finding(), it.used_at_ms()));
+        let least = resting.min_by_key(|(_, it)| (it.has_state_to_keep(), it.used_at_ms()));
         let Some(key) = least.map(|(key, _)| key.clone()) else {
             return false;
         };
@@ -108,18 +109,18 @@ impl Sessions {
         true
     }
 
-    fn room(&self, by_id: &ById, caller: &Caller) -> Room {
+    fn capacity(&self, by_id: &ById, caller: &Caller) -> Capacity {
         let own = || by_id.keys().filter(|(whose, ..)| whose == caller).count();
         if caller.is_somebody() && own() >= self.settings.sessions_of_one_max() {
-            Room::NoneForCaller
+            Capacity::NoneForCaller
         } else if by_id.len() >= self.settings.sessions_max {
-            Room::None
+            Capacity::None
         } else {
-            Room::Some
+            Capacity::Some
         }
     }
 
-    /// What a session has read that nobody will find again counts in all that begin after it.
+    /// Stores the labels of a dropped session. Sessions that begin later inherit them.
     pub(super) fn remember(&self, session: &HostSession) {
         self.read().join(&session.carried());
     }
@@ -127,7 +128,8 @@ impl Sessions {
     pub(super) fn find(
         &self,
         caller: &Caller,
-        (era, id): (Era, &str),
+        era: Era,
+        id: &str,
         now_ms: u64,
     ) -> Option<Arc<HostSession>> {
         let key = (caller.clone(), era, id.to_owned());
@@ -135,7 +137,7 @@ impl Sessions {
         found.filter(|session| !session.is_stale(now_ms))
     }
 
-    /// Of the older era; those of the newer one end by themselves.
+    /// Ends a session of the older era. Sessions of the newer era expire.
     pub(super) fn end(&self, caller: &Caller, id: &str) -> bool {
         let key = (caller.clone(), Era::Legacy, id.to_owned());
         let ended = self.lock().remove(&key);
@@ -158,7 +160,7 @@ impl Sessions {
         self.lock().len()
     }
 
-    fn read(&self) -> MutexGuard<'_, Carried> {
+    fn read(&self) -> MutexGuard<'_, SessionFlow> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,73 +170,72 @@ impl Sessions {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum Capacity {
     Some,
     NoneForCaller,
     None,
 }
 
-/// The handle by which a host of the newer era finds its session again.
+/// Returns the handle by which a host of the newer era refers to its session.
 pub(super) fn handle(seal: &Seal, session: &HostSession) -> String {
     seal.seal(&session.id, PURPOSE)
 }
 
-/// The id of the session that a handle stands for.
+/// Returns the session id that a handle contains, if the handle is valid.
 pub(super) fn opened(seal: &Seal, handle: &str) -> Option<String> {
     seal.open(handle, PURPOSE).map(|it| it.token)
 }
 
 #[cfg(test)]
 mod tests {
-    use airlock_core::flow::Labels;
+    use airlock_core::labels::Labels;
 
     use super::*;
 
     #[test]
-    fn stale_sessions_are_not_found_any_more_and_cleaned_up() {
-        let settings = Settings {
+    fn stale_sessions_are_not_found_and_removed() {
+        let settings = ServeSettings {
             sessions_max: 2,
             session_idle: std::time::Duration::from_millis(10),
-            ..Settings::default()
+            ..ServeSettings::default()
         };
         let sessions = Sessions::new(&settings);
         let any = Caller::default();
         let (a, b) = (sessions.fresh(0).unwrap(), sessions.fresh(5).unwrap());
         assert!(
-            sessions.enter((&any, Era::Legacy), &a, 0)
-                && sessions.enter((&any, Era::Legacy), &b, 5)
+            sessions.enter(&any, Era::Legacy, &a, 0) && sessions.enter(&any, Era::Legacy, &b, 5)
         );
         assert!(
-            sessions.find(&any, (Era::Legacy, &a.id), 9).is_some()
-                && sessions.find(&any, (Era::Legacy, &a.id), 12).is_none()
+            sessions.find(&any, Era::Legacy, &a.id, 9).is_some()
+                && sessions.find(&any, Era::Legacy, &a.id, 12).is_none()
         );
         sessions.clean_up(1_000);
         assert_eq!(sessions.count(), 0);
     }
 
     #[test]
-    fn who_rests_longest_and_misses_least_makes_room_and_nobody_who_is_busy() {
-        let settings = Settings {
+    fn longest_idle_session_is_evicted_and_busy_one_is_not() {
+        let settings = ServeSettings {
             sessions_max: 3,
-            ..Settings::default()
+            ..ServeSettings::default()
         };
         let sessions = Sessions::new(&settings);
         let any = Caller::default();
         let begin = |now_ms| {
             let session = sessions.fresh(now_ms).unwrap();
-            let entered = sessions.enter((&any, Era::Legacy), &session, now_ms);
+            let entered = sessions.enter(&any, Era::Legacy, &session, now_ms);
             entered.then_some(session)
         };
         let is_there = |it: &HostSession, now_ms| {
-            let found = sessions.find(&any, (Era::Legacy, &it.id), now_ms);
+            let found = sessions.find(&any, Era::Legacy, &it.id, now_ms);
             found.is_some()
         };
         let [read, first, second] = [0, 1, 2].map(|now_ms| begin(now_ms).unwrap());
-        read.hear(&Labels::worst());
+        read.add_labels(&Labels::worst());
         first.touch(3);
         let third = begin(4).unwrap();
         assert!(is_there(&read, 4) && is_there(&first, 4) && !is_there(&second, 4));
-        // Whoever works keeps its place.
+        // A session with open requests keeps its place.
         let work = |it: &Arc<HostSession>| it.begin("1").unwrap();
         let _busy = [work(&first), work(&third)];
         let fourth = begin(5).unwrap();
@@ -242,92 +243,92 @@ mod tests {
         assert_eq!(
             fourth.carried().labels,
             Labels::worst(),
-            "what it had read counts on"
+            "labels of the dropped session are inherited"
         );
         let _busy_too = work(&fourth);
         assert!(begin(6).is_none());
     }
 
     #[test]
-    fn a_session_that_begins_anew_is_no_cleaner_than_those_beside_it() {
-        let sessions = Sessions::new(&Settings::default());
+    fn new_session_inherits_strictest_labels() {
+        let sessions = Sessions::new(&ServeSettings::default());
         let any = Caller::default();
         let read = sessions.fresh(0).unwrap();
-        assert!(!read.is_worth_finding());
-        read.carry(&Carried {
+        assert!(!read.has_state_to_keep());
+        read.carry(&SessionFlow {
             labels: Labels::worst(),
             bytes: 7,
-            ..Carried::default()
+            ..SessionFlow::default()
         });
-        assert!(read.is_worth_finding() && sessions.enter((&any, Era::Legacy), &read, 0));
+        assert!(read.has_state_to_keep() && sessions.enter(&any, Era::Legacy, &read, 0));
         let anew = sessions.fresh(1).unwrap().carried();
         assert_eq!((anew.labels, anew.bytes), (Labels::worst(), 0));
     }
 
     #[test]
-    fn what_a_session_hears_counts_before_it_is_entered_and_beside_what_it_inherited() {
-        let sessions = Sessions::new(&Settings::default());
+    fn labels_count_before_entry_and_with_inherited_ones() {
+        let sessions = Sessions::new(&ServeSettings::default());
         let (first, second) = (sessions.fresh(0).unwrap(), sessions.fresh(0).unwrap());
-        first.hear(&Labels::worst());
-        // Both are at work, and nobody has entered either.
+        first.add_labels(&Labels::worst());
+        // The first two sessions have open requests, and neither has been entered.
         let third = sessions.fresh(1).unwrap();
         assert_eq!(third.carried().labels, Labels::worst());
-        assert!(first.has_heard() && !second.has_heard() && !third.has_heard());
-        // The same labels once more: it is another session that has them now.
-        third.hear(&Labels::worst());
-        assert!(third.has_heard());
+        assert!(first.has_new_labels() && !second.has_new_labels() && !third.has_new_labels());
+        // The same labels again, now in another session.
+        third.add_labels(&Labels::worst());
+        assert!(third.has_new_labels());
         drop((first, third));
         assert!(sessions.fresh(2).unwrap().carried().labels.is_empty());
     }
 
     #[test]
-    fn one_caller_of_many_does_not_take_all_the_room() {
-        let settings = Settings {
+    fn one_caller_cannot_take_all_sessions() {
+        let settings = ServeSettings {
             sessions_max: 8,
             session_idle: std::time::Duration::from_millis(10),
-            ..Settings::default()
+            ..ServeSettings::default()
         };
         let sessions = Sessions::new(&settings);
         let enter = |caller: &Caller, now_ms| {
             let session = sessions.fresh(now_ms).unwrap();
-            assert!(sessions.enter((caller, Era::Legacy), &session, now_ms));
+            assert!(sessions.enter(caller, Era::Legacy, &session, now_ms));
             sessions.count()
         };
-        let (ada, eve) = (Caller::of("ada"), Caller::of("eve"));
+        let (ada, eve) = (Caller::named("ada"), Caller::named("eve"));
         assert_eq!([0, 0, 0, 0].map(|now_ms| enter(&eve, now_ms)), [1, 2, 2, 2]);
-        assert_eq!(enter(&ada, 0), 3, "eve made room for herself alone");
-        assert_eq!(enter(&eve, 100), 1, "those of before are stale");
-        // Where nobody is told apart, they are all of one, who has all of it.
+        assert_eq!(enter(&ada, 0), 3, "only sessions of eve were dropped");
+        assert_eq!(enter(&eve, 100), 1, "earlier sessions are stale");
+        // Without distinct callers, all sessions belong to one caller, who may use all the room.
         let nobody = Caller::default();
         let most = (0..8).map(|_| enter(&nobody, 100)).max();
         assert_eq!(most, Some(8));
     }
 
     #[test]
-    fn what_was_read_counts_where_there_is_no_room_for_its_session() {
-        let settings = Settings {
+    fn labels_count_even_without_room_for_session() {
+        let settings = ServeSettings {
             sessions_max: 1,
-            ..Settings::default()
+            ..ServeSettings::default()
         };
         let sessions = Sessions::new(&settings);
         let any = Caller::default();
         let first = sessions.fresh(0).unwrap();
-        assert!(sessions.enter((&any, Era::Legacy), &first, 0));
+        assert!(sessions.enter(&any, Era::Legacy, &first, 0));
         let _busy = first.begin("1").unwrap();
         let read = sessions.fresh(1).unwrap();
-        read.carry(&Carried {
+        read.carry(&SessionFlow {
             labels: Labels::worst(),
-            ..Carried::default()
+            ..SessionFlow::default()
         });
-        assert!(!sessions.enter((&any, Era::Legacy), &read, 1));
+        assert!(!sessions.enter(&any, Era::Legacy, &read, 1));
         sessions.remember(&read);
         drop(read);
         assert_eq!(sessions.fresh(2).unwrap().carried().labels, Labels::worst());
     }
 
     #[test]
-    fn a_handle_is_good_only_where_it_was_made() {
-        let sessions = Sessions::new(&Settings::default());
+    fn handle_is_valid_only_in_its_session() {
+        let sessions = Sessions::new(&ServeSettings::default());
         let session = sessions.fresh(0).unwrap();
         let (ours, theirs) = (Seal::new().unwrap(), Seal::new().unwrap());
         let given = handle(&ours, &session);

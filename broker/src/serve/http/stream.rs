@@ -1,7 +1,6 @@
-//! The stream that a host of the older era opens with GET: what it is told outside
-//! of its requests. One stream a session; a newer one takes the place of the older.
-//! A host that comes back with the id of the last event it has seen gets what
-//! followed it, as far as that is kept.
+//! Serves the stream that a host of the older era opens with GET, for messages unrelated to its
+//! requests. Each session has one stream; a newer stream replaces it. A host may send the id of the
+//! last event that it received. It then gets the later events that are still buffered.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,23 +13,26 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde_json::Value;
 
-use super::oauth::Caller;
-use super::{Hall, coded, post};
-use crate::serve::desk::Desk;
-use crate::serve::feed::Reader;
+use super::HttpState;
+use super::caller::Caller;
+use super::header_value::{self, SESSION_HEADER, VERSION_HEADER};
+use super::response::error_body;
+use crate::serve::context::ServeContext;
+use crate::serve::listen::ListChanges;
+use crate::serve::replay_buffer::ReplayReader;
 use crate::serve::session::HostSession;
-use crate::serve::{news, stdio};
+use crate::serve::{stdio, subscriptions};
 use crate::upstream::Era;
 use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc;
 
 const LAST_EVENT: &str = "last-event-id";
-/// A line that says nothing, by which either side notices that the other is gone.
+/// Interval between keep-alive comments, by which both sides notice a lost connection.
 const NOTHING_EVERY: Duration = Duration::from_secs(15);
 const NOTHING: &[u8] = b": nothing\n\n";
 
-pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) -> Response {
-    let version = coded::text(headers, post::VERSION_HEADER);
+pub(super) async fn open(http: Arc<HttpState>, caller: &Caller, headers: &HeaderMap) -> Response {
+    let version = header_value::text(headers, VERSION_HEADER);
     if version.is_some_and(|it| !LEGACY_VERSIONS.contains(&it)) {
         // The newer era has no such stream.
         let allowed = [("allow", "POST, DELETE")];
@@ -39,26 +41,26 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
     if !accepts_events(headers) {
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
-    let Some(id) = coded::text(headers, post::SESSION_HEADER) else {
-        let body = post::error_body("the session id is missing");
+    let Some(id) = header_value::text(headers, SESSION_HEADER) else {
+        let body = error_body("the session id is missing");
         return (StatusCode::BAD_REQUEST, body).into_response();
     };
-    let Some(session) = hall
+    let Some(session) = http
         .sessions
-        .find(caller, (Era::Legacy, id), hall.desk.now_ms())
+        .find(caller, Era::Legacy, id, http.context.now_ms())
     else {
-        let body = post::error_body("the session is over");
+        let body = error_body("the session is over");
         return (StatusCode::NOT_FOUND, body).into_response();
     };
-    let seen = match coded::text(headers, LAST_EVENT).map(str::parse) {
+    let seen = match header_value::text(headers, LAST_EVENT).map(str::parse) {
         None => None,
         Some(Ok(seen)) => Some(seen),
         Some(Err(_)) => {
-            let body = post::error_body("`Last-Event-ID` does not belong to this stream");
+            let body = error_body("`Last-Event-ID` does not belong to this stream");
             return (StatusCode::BAD_REQUEST, body).into_response();
         }
     };
-    let listening = Listening::begin(session, seen, hall.desk.clone());
+    let listening = StreamGuard::begin(session, seen, http.context.clone());
     let events = events(listening);
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
@@ -68,46 +70,48 @@ pub(super) async fn open(hall: Arc<Hall>, caller: &Caller, headers: &HeaderMap) 
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
-    let accepted = coded::text(headers, header::ACCEPT.as_str()).unwrap_or_default();
+    let accepted = header_value::text(headers, header::ACCEPT.as_str()).unwrap_or_default();
     let kinds = accepted.split(',').map(|it| it.split(';').next());
     kinds
         .flatten()
         .any(|kind| matches!(kind.trim(), "text/event-stream" | "text/*" | "*/*"))
 }
 
-/// A host that listens says nothing, and is there all the same: when its stream breaks, its
-/// session has been idle from then on.
-struct Listening {
-    reader: Reader,
+/// Keeps the session in use while a host listens. A listening host sends no requests, so its idle
+/// time starts when the stream ends.
+struct StreamGuard {
+    reader: ReplayReader,
     session: Arc<HostSession>,
-    desk: Desk,
+    context: ServeContext,
 }
 
-impl Listening {
-    fn begin(session: Arc<HostSession>, seen: Option<u64>, desk: Desk) -> Self {
+impl StreamGuard {
+    fn begin(session: Arc<HostSession>, seen: Option<u64>, context: ServeContext) -> Self {
         Self {
-            reader: session.feed.read(seen),
+            reader: session.replay.read(seen),
             session,
-            desk,
+            context,
         }
     }
 }
 
-impl Drop for Listening {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
-        self.session.touch(self.desk.now_ms());
+        self.session.touch(self.context.now_ms());
     }
 }
 
 type Event = Result<Vec<u8>, Infallible>;
 
-fn events(listening: Listening) -> impl Stream<Item = Event> {
-    // The first line lets the host see at once that the stream is there.
+fn events(listening: StreamGuard) -> impl Stream<Item = Event> {
+    // The first line shows the host at once that the stream is open.
     unfold((listening, true), async |(mut listening, is_first)| {
         if is_first {
             return Some((Ok(NOTHING.to_vec()), (listening, false)));
         }
-        let Listening { reader, desk, .. } = &mut listening;
+        let StreamGuard {
+            reader, context, ..
+        } = &mut listening;
         let event = tokio::select! {
             told = reader.next() => match told {
                 Some((id, message)) => {
@@ -116,24 +120,27 @@ fn events(listening: Listening) -> impl Stream<Item = Event> {
                 }
                 None => return None,
             },
-            _ = desk.ending().wanted() => return None,
+            _ = context.ending().wanted() => return None,
             () = tokio::time::sleep(NOTHING_EVERY) => NOTHING.to_vec(),
         };
         Some((Ok(event), (listening, false)))
     })
 }
 
-/// Tells the sessions of the older era what changes; never ends.
-pub(super) async fn tell_changes(hall: &Hall) {
-    let (mut lists, mut news) = (hall.desk.lists(), hall.desk.bulletin().read());
+/// Sends changes to the sessions of the older era. Never returns.
+pub(super) async fn tell_changes(http: &HttpState) {
+    let (mut lists, mut news) = (
+        ListChanges::new(&http.context),
+        http.context.notifications().read(),
+    );
     loop {
         tokio::select! {
             changed = lists.changed() => {
                 let told = stdio::of_lists(changed);
-                hall.sessions.all().iter().for_each(|session| tell(session, &told));
+                http.sessions.all().iter().for_each(|session| tell(session, &told));
             }
-            batch = news.next() => for session in hall.sessions.all() {
-                tell(&session, &news::told_in(&session, &hall.desk, &batch));
+            batch = news.next() => for session in http.sessions.all() {
+                tell(&session, &subscriptions::told_in(&session, &http.context, &batch));
             },
         }
     }
@@ -143,7 +150,7 @@ fn tell(session: &HostSession, told: &[(&'static str, Value)]) {
     for (method, params) in told {
         if session.is_listening() {
             let message = jsonrpc::notification(method, &params.to_string());
-            session.feed.push(message);
+            session.replay.push(message);
         }
     }
 }

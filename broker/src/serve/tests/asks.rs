@@ -1,21 +1,21 @@
-//! Questions of a run that the person at the host answers.
+//! Approval questions of a run, answered by the person at the host.
 
 use std::sync::Arc;
 
 use airlock_core::limits::Limits;
 use tokio::sync::Notify;
 
-use super::host::{House, tool};
+use super::host::{TestServer, tool};
 use super::*;
-use crate::approver::Never;
+use crate::approver::NeverApprover;
 use crate::broker::Broker;
 
 const CODE: &str = "try { return await word.ask({text: 'x'}) } catch (e) { return e.code }";
 
-fn all() -> Settings {
-    Settings {
+fn all() -> ServeSettings {
+    ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     }
 }
 
@@ -29,13 +29,13 @@ fn answers() -> [(Value, Value); 4] {
     ]
 }
 
-fn each(era: Era) -> Vec<(Way, (Value, Value))> {
+fn each(era: Era) -> Vec<(HostKind, (Value, Value))> {
     let ways = WAYS.into_iter().filter(|way| way.era == era);
     ways.flat_map(|way| answers().map(|it| (way, it))).collect()
 }
 
 #[tokio::test]
-async fn a_host_of_the_older_era_is_asked_by_a_request() {
+async fn older_era_host_is_asked_by_request() {
     for (way, (answer, expected)) in each(Era::Legacy) {
         let capabilities = json!({"elicitation": {}});
         let mut host = Host::connect_as(way, all(), capabilities).await;
@@ -56,7 +56,7 @@ async fn a_host_of_the_older_era_is_asked_by_a_request() {
 }
 
 #[tokio::test]
-async fn a_host_of_the_newer_era_is_given_the_question_and_comes_back_with_the_answer() {
+async fn newer_era_host_gets_question_in_result_and_resumes() {
     for (way, (answer, expected)) in each(Era::Modern) {
         let capabilities = json!({"elicitation": {"form": {}}});
         let mut host = Host::connect_as(way, all(), capabilities).await;
@@ -75,7 +75,7 @@ async fn a_host_of_the_newer_era_is_given_the_question_and_comes_back_with_the_a
 }
 
 #[tokio::test]
-async fn several_questions_are_put_together_and_a_state_serves_one_request_alone() {
+async fn questions_are_batched_and_state_is_single_use() {
     let capabilities = json!({"elicitation": {}});
     let mut host = Host::connect_as(MODERN, all(), capabilities).await;
     let code = "const all = await Promise.all([1, 2].map((n) => word.ask({text: `${n}`})));
@@ -109,7 +109,7 @@ async fn several_questions_are_put_together_and_a_state_serves_one_request_alone
 }
 
 #[tokio::test]
-async fn what_nobody_answered_is_asked_once_more() {
+async fn unanswered_question_is_asked_again() {
     for way in [WAYS[1], WAYS[3]] {
         let mut host = Host::connect_as(way, all(), json!({"elicitation": {}})).await;
         let code = "return (await word.ask({text: 'a'})).text";
@@ -129,7 +129,7 @@ async fn what_nobody_answered_is_asked_once_more() {
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_ask_gets_the_answer_of_the_configured_approver() {
+async fn host_without_elicitation_uses_configured_approver() {
     for way in WAYS {
         let mut host = Host::connect_as(way, all(), json!({"elicitation": {"url": {}}})).await;
         let result = host.run(CODE).await;
@@ -141,7 +141,7 @@ async fn a_host_that_cannot_ask_gets_the_answer_of_the_configured_approver() {
 }
 
 #[tokio::test]
-async fn a_run_that_does_not_wait_cannot_be_resumed() {
+async fn run_that_does_not_wait_cannot_be_resumed() {
     for way in WAYS {
         let mut host = Host::connect(way, all()).await;
         for args in [
@@ -156,11 +156,11 @@ async fn a_run_that_does_not_wait_cannot_be_resumed() {
     }
 }
 
-/// Its question is not needed any more when it returns.
+/// A script whose question is no longer needed when the script returns.
 const LEAVES: &str = "word.ask({text: 'x'}).catch(() => {}); await word.leave({}); return 2";
 
-/// A host, and the word at which `word.leave` comes back.
-async fn leaving(way: Way) -> (Host, Arc<Notify>) {
+/// Returns a host, and the signal that makes `word.leave` return.
+async fn leaving(way: HostKind) -> (Host, Arc<Notify>) {
     let leave = Arc::new(Notify::new());
     let told = Arc::clone(&leave);
     let until_told = move |args: Value| {
@@ -172,18 +172,18 @@ async fn leaving(way: Way) -> (Host, Arc<Notify>) {
     };
     let echo = async |args: Value| Ok(args);
     let builder = Broker::builder()
-        .approver(Never)
+        .approver(NeverApprover)
         .ask("word.ask")
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo))
         .tool(tool("word", "leave", "Waits for a word.", until_told));
-    let house = House::built(builder, all()).await;
+    let house = TestServer::built(builder, all()).await;
     let host = house.host(way, json!({"elicitation": {"form": {}}})).await;
     (host, leave)
 }
 
 #[tokio::test]
-async fn a_question_that_is_not_asked_any_more_is_taken_back_from_the_host() {
+async fn withdrawn_question_is_cancelled_at_host() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Legacy) {
         let (mut host, leave) = leaving(way).await;
         let params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
@@ -204,14 +204,14 @@ async fn a_question_that_is_not_asked_any_more_is_taken_back_from_the_host() {
 }
 
 #[tokio::test]
-async fn a_host_that_comes_back_without_an_answer_hears_the_end_of_what_went_on_meanwhile() {
+async fn resume_without_answer_returns_finished_run() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Modern) {
         let (mut host, leave) = leaving(way).await;
         let mut params = json!({"name": "run_script", "arguments": {"code": LEAVES}});
         let mut told = host.request("tools/call", params.clone()).await.unwrap();
         assert_eq!(told["resultType"], "input_required", "{way}: {told}");
         leave.notify_one();
-        // As long as the run goes on, its question is open.
+        // The question stays open for as long as the run is in progress.
         while told["resultType"] == "input_required" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             params["requestState"] = told["requestState"].clone();
@@ -221,26 +221,26 @@ async fn a_host_that_comes_back_without_an_answer_hears_the_end_of_what_went_on_
     }
 }
 
-/// Long before the run's own time is over, and with that time left to the script.
+/// The wait ends long before the run's time limit, and the script still has time left.
 #[tokio::test]
-async fn when_the_patience_with_people_ends_the_script_hears_that_nobody_answered() {
+async fn expired_wait_reports_unanswered_to_script() {
     let limits = Limits {
         human_wall_ms_max: 200,
         ..Limits::default()
     };
     let echo = async |args: Value| Ok(args);
     let builder = Broker::builder()
-        .approver(Never)
+        .approver(NeverApprover)
         .limits(limits)
         .ask("word.ask")
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo));
-    let house = House::built(builder, all()).await;
+    let house = TestServer::built(builder, all()).await;
     for way in WAYS {
         let mut host = house.host(way, json!({"elicitation": {"form": {}}})).await;
         let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
         let mut told = host.request("tools/call", params.clone()).await.unwrap();
-        // In the newer era the question comes back as long as it is open.
+        // In the newer era, the question is returned again for as long as it is open.
         while told["resultType"] == "input_required" {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             params["requestState"] = told["requestState"].clone();

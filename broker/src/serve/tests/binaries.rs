@@ -1,23 +1,23 @@
-//! What a script returns and is no text stays behind an address of its own.
+//! Binary data in a script's value is kept at an address.
 
 use super::*;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-async fn host(way: Way) -> Host {
-    let settings = Settings {
+async fn host(way: HostKind) -> Host {
+    let settings = ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
     Host::connect(way, settings).await
 }
 
-/// A picture of 30,000 bytes, with some text beside it.
+/// A picture of 30,000 bytes, beside some text.
 const PICTURE: &str = "
 const data = 'QUJD'.repeat(10000);
 return [{type: 'text', text: 'the plan'}, {type: 'image', data, mimeType: 'image/png'}]";
 
 #[tokio::test]
-async fn a_picture_is_no_text_for_a_model_and_is_read_as_what_it_is() {
+async fn image_is_stored_and_readable_with_its_type() {
     for way in WAYS {
         let mut host = host(way).await;
         let result = host.run(PICTURE).await;
@@ -46,7 +46,7 @@ async fn a_picture_is_no_text_for_a_model_and_is_read_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_picture_can_be_read_in_ranges_of_its_bytes() {
+async fn image_is_readable_in_byte_ranges() {
     for way in WAYS {
         let mut host = host(way).await;
         let result = host.run(PICTURE).await;
@@ -81,7 +81,7 @@ async fn a_picture_can_be_read_in_ranges_of_its_bytes() {
 }
 
 #[tokio::test]
-async fn letters_that_are_no_picture_stay_letters() {
+async fn non_image_text_stays_text() {
     for way in WAYS {
         let mut host = host(way).await;
         let result = host

@@ -1,24 +1,24 @@
-//! More runs than there is room for, and messages that are too long.
+//! More runs than the capacity allows, and messages that are too long.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::host::{House, tool};
+use super::host::{TestServer, tool};
 use super::*;
 use crate::broker::Broker;
 use crate::budget::BudgetLimits;
 
-fn full() -> Settings {
-    Settings {
+fn full() -> ServeSettings {
+    ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     }
 }
 
-/// With room for one run, and how many runs are in `clock.wait`.
-async fn narrow() -> (House, Arc<Semaphore>) {
+/// Returns a server with capacity for one run, and a count of the runs in `clock.wait`.
+async fn narrow() -> (TestServer, Arc<Semaphore>) {
     let waiting = Arc::new(Semaphore::new(0));
     let waits = Arc::clone(&waiting);
     let wait = tool("clock", "wait", "Waits for ever.", move |_| {
@@ -31,7 +31,7 @@ async fn narrow() -> (House, Arc<Semaphore>) {
         ..BudgetLimits::default()
     };
     let builder = Broker::builder().tool(wait).budget(budget);
-    (House::built(builder, full()).await, waiting)
+    (TestServer::built(builder, full()).await, waiting)
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn a_run_without_room_is_refused_and_the_model_is_told_when_to_come_again(
         assert_eq!(error["code"], "busy");
         assert!(error["retry_after_ms"].as_u64() >= Some(1_000));
         first.cancel(run).await;
-        // Until the first one is over.
+        // Retries until the first run has ended.
         let since = std::time::Instant::now();
         loop {
             let result = second.run("return 1").await;
@@ -73,9 +73,9 @@ async fn a_run_without_room_is_refused_and_the_model_is_told_when_to_come_again(
 #[tokio::test]
 async fn a_script_that_is_too_long_is_refused_unread() {
     for way in WAYS {
-        let house = House::built(Broker::builder(), full()).await;
+        let house = TestServer::built(Broker::builder(), full()).await;
         let mut host = house.host(way, json!({})).await;
-        // Each of these would be a finding.
+        // A check of this script would report each of these calls.
         let long = format!("{}(", "nobody.knows();".repeat(100_000));
         let refused = host.run(&long).await;
         let said = text(&refused);
@@ -95,12 +95,12 @@ async fn a_script_that_is_too_long_is_refused_unread() {
 
 #[tokio::test]
 async fn a_message_has_room_for_a_script_and_its_input_and_no_more() {
-    let settings = Settings {
+    let settings = ServeSettings {
         message_bytes_max: 10_000,
         ..full()
     };
     for way in WAYS {
-        let house = House::built(Broker::builder(), settings.clone()).await;
+        let house = TestServer::built(Broker::builder(), settings.clone()).await;
         let mut host = house.host(way, json!({})).await;
         assert!(!is_error(&host.run(&"1;".repeat(3_000)).await));
         let long = json!({"name": "run_script", "arguments": {"code": "1;".repeat(6_000)}});

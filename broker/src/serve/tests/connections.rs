@@ -1,33 +1,33 @@
-//! Connections that say nothing, or not all of it, and too many of them.
+//! Connections that send no request or only a part of one, and too many connections.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::host::House;
+use super::host::TestServer;
 use super::*;
-use crate::serve::Patience;
+use crate::serve::ConnectionLimits;
 
-fn settings(patience: Patience) -> Settings {
-    Settings {
+fn settings(patience: ConnectionLimits) -> ServeSettings {
+    ServeSettings {
         patience,
         ..super::settings()
     }
 }
 
-fn hasty() -> Patience {
-    Patience {
+fn hasty() -> ConnectionLimits {
+    ConnectionLimits {
         head: Duration::from_millis(100),
         body: Duration::from_millis(100),
-        ..Patience::default()
+        ..ConnectionLimits::default()
     }
 }
 
-/// What comes back until the other side closes.
-async fn answer(house: &House, said: &str) -> String {
+/// Returns everything that is received until the server closes the connection.
+async fn answer(house: &TestServer, said: &str) -> String {
     let mut stream = TcpStream::connect(house.address()).await.unwrap();
-    // Whoever was sent away may be gone already.
+    // The server may have closed a refused connection already.
     let _ = stream.write_all(said.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -35,25 +35,25 @@ async fn answer(house: &House, said: &str) -> String {
 }
 
 #[tokio::test]
-async fn half_a_request_is_not_waited_for_without_end() {
-    let house = House::open(settings(hasty())).await;
+async fn half_a_request_times_out() {
+    let house = TestServer::open(settings(hasty())).await;
     assert_eq!(answer(&house, "").await, "");
     let head = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n";
     let half = answer(&house, head).await;
     assert!(!half.contains(" 200 "), "{half}");
     let body = answer(&house, &format!("{head}Content-Length: 100\r\n\r\n{{")).await;
     assert!(body.starts_with("HTTP/1.1 408 "), "{body}");
-    assert!(body.contains("did not come to its end in time"), "{body}");
+    assert!(body.contains("did not arrive in time"), "{body}");
 }
 
-/// The stream of the answer is silent for four times as long as a request may take.
+/// The stream of the answer is silent for four times the time limit of a request.
 #[tokio::test]
-async fn an_answer_may_take_longer_than_anybody_may_take_to_ask() {
-    let settings = Settings {
+async fn answer_may_take_longer_than_request_timeout() {
+    let settings = ServeSettings {
         disclosure: Disclosure::Full,
         ..settings(hasty())
     };
-    let house = House::open(settings).await;
+    let house = TestServer::open(settings).await;
     let mut host = house.host(WAYS[2], json!({"elicitation": {}})).await;
     let code = "return (await word.ask({text: 'late'})).text";
     let params = json!({"name": "run_script", "arguments": {"code": code}});
@@ -68,19 +68,19 @@ async fn an_answer_may_take_longer_than_anybody_may_take_to_ask() {
 }
 
 #[tokio::test]
-async fn those_that_are_too_many_are_sent_away_and_the_others_stay() {
-    let patience = Patience {
+async fn excess_connections_are_refused_and_others_kept() {
+    let patience = ConnectionLimits {
         connections_max: 2,
-        ..Patience::default()
+        ..ConnectionLimits::default()
     };
-    let house = House::open(settings(patience)).await;
+    let house = TestServer::open(settings(patience)).await;
     let first = TcpStream::connect(house.address()).await.unwrap();
     let _second = TcpStream::connect(house.address()).await.unwrap();
     let third = answer(&house, "").await;
     assert!(third.starts_with("HTTP/1.1 503 "), "{third}");
     assert!(third.contains("too many connections"), "{third}");
     drop(first);
-    // The place is free as soon as the other side has heard of it.
+    // The place becomes free once the server has noticed the close.
     let get = "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     loop {
         let page = answer(&house, get).await;

@@ -1,17 +1,17 @@
-//! The progressive disclosure document, number by number, in both eras.
+//! The progressive disclosure document, section by section, in both eras.
 
-use super::host::{House, tool};
+use super::host::{TestServer, tool};
 use super::*;
 use crate::broker::Broker;
 
 const MINIMAL: &str = r#"{"type":"object","additionalProperties":true}"#;
 
-async fn progressive(way: Way) -> Host {
-    Host::connect(way, in_mode(Mode::Progressive)).await
+async fn progressive(way: HostKind) -> Host {
+    Host::connect(way, in_mode(ListMode::Progressive)).await
 }
 
 #[tokio::test]
-async fn s3_1_the_list_has_minimal_descriptions_and_no_parameters() {
+async fn s3_1_list_has_minimal_descriptions_without_parameters() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let list = host.request("tools/list", json!({})).await.unwrap();
@@ -28,11 +28,11 @@ async fn s3_1_the_list_has_minimal_descriptions_and_no_parameters() {
 }
 
 #[tokio::test]
-async fn where_everything_is_disclosed_at_once_the_list_has_whole_schemas_and_they_are_called() {
+async fn full_disclosure_lists_whole_schemas_callable_at_once() {
     for way in WAYS {
-        let whole = Settings {
+        let whole = ServeSettings {
             disclosure: Disclosure::Full,
-            ..in_mode(Mode::Progressive)
+            ..in_mode(ListMode::Progressive)
         };
         let mut host = Host::connect(way, whole).await;
         let list = host.request("tools/list", json!({})).await.unwrap();
@@ -52,7 +52,7 @@ async fn where_everything_is_disclosed_at_once_the_list_has_whole_schemas_and_th
 }
 
 #[tokio::test]
-async fn s3_1_and_s10_2_a_tool_that_may_never_be_called_is_not_shown() {
+async fn s3_1_and_s10_2_denied_tool_is_not_listed() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let list = host.request("tools/list", json!({})).await.unwrap();
@@ -67,7 +67,7 @@ async fn s3_1_and_s10_2_a_tool_that_may_never_be_called_is_not_shown() {
 }
 
 #[tokio::test]
-async fn s4_1_and_s4_2_the_resource_is_listed_with_its_workflow() {
+async fn s4_1_and_s4_2_resource_is_listed_with_workflow() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let list = host.request("resources/list", json!({})).await.unwrap();
@@ -95,7 +95,7 @@ async fn s4_1_and_s4_2_the_resource_is_listed_with_its_workflow() {
 }
 
 #[tokio::test]
-async fn s4_3_and_s4_4_exactly_the_named_tools_are_described_in_full() {
+async fn s4_3_and_s4_4_exactly_named_tools_are_described() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let found = host.descriptions("?tools=word_echo,word_to-upper").await;
@@ -120,7 +120,7 @@ async fn s4_3_and_s4_4_exactly_the_named_tools_are_described_in_full() {
 }
 
 #[tokio::test]
-async fn s6_1_without_a_selection_the_error_has_its_documented_shape() {
+async fn s6_1_missing_selection_error_has_documented_shape() {
     for way in WAYS {
         let mut host = progressive(way).await;
         for query in ["", "?", "?tools=", "?tools=,,", "?tool=word.echo"] {
@@ -142,7 +142,7 @@ async fn s6_1_without_a_selection_the_error_has_its_documented_shape() {
 }
 
 #[tokio::test]
-async fn s6_2_a_tool_that_was_not_described_is_not_called_and_the_error_says_where_to_read() {
+async fn s6_2_undescribed_tool_is_refused_with_pointer() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let result = host.call("word_echo", json!({"text": "a"})).await;
@@ -168,7 +168,7 @@ async fn s6_2_a_tool_that_was_not_described_is_not_called_and_the_error_says_whe
 }
 
 #[tokio::test]
-async fn s6_3_an_unknown_tool_is_an_entry_of_its_own_beside_the_others() {
+async fn s6_3_unknown_tool_is_a_separate_entry() {
     for way in WAYS {
         let mut host = progressive(way).await;
         let found = host.descriptions("?tools=word.echo,unknown_tool").await;
@@ -183,14 +183,14 @@ async fn s6_3_an_unknown_tool_is_an_entry_of_its_own_beside_the_others() {
 }
 
 #[tokio::test]
-async fn many_unknown_names_share_the_names_that_are_listed_for_them() {
+async fn many_unknown_names_share_suggestions() {
     let mut builder = Broker::builder();
     for number in 0..150 {
         let about = format!("Does the thing with the number {number}.");
         let name = format!("thing_number_{number}");
         builder = builder.tool(tool("shop", &name, &about, async |args| Ok(args)));
     }
-    let house = House::built(builder, in_mode(Mode::Progressive)).await;
+    let house = TestServer::built(builder, in_mode(ListMode::Progressive)).await;
     for way in WAYS {
         let mut host = house.host(way, json!({})).await;
         let one = host.descriptions("?tools=shop.thing_numbr_77").await;
@@ -224,7 +224,7 @@ async fn many_unknown_names_share_the_names_that_are_listed_for_them() {
 }
 
 #[tokio::test]
-async fn s5_1_an_authorization_lasts_as_long_as_its_session() {
+async fn s5_1_authorization_lasts_for_session() {
     for way in WAYS {
         let mut host = progressive(way).await;
         host.descriptions("?tools=word.echo").await;
@@ -237,7 +237,7 @@ async fn s5_1_an_authorization_lasts_as_long_as_its_session() {
 }
 
 #[tokio::test]
-async fn s5_3_a_description_opens_no_other_door() {
+async fn s5_3_description_grants_nothing_else() {
     for way in WAYS {
         let mut host = progressive(way).await;
         host.descriptions("?tools=word.ask").await;
@@ -250,7 +250,7 @@ async fn s5_3_a_description_opens_no_other_door() {
 }
 
 #[tokio::test]
-async fn details_disclose_exactly_as_the_resource_does() {
+async fn details_tool_discloses_like_resource() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let code = "return await word.echo({text: 'a'})";
@@ -269,7 +269,7 @@ async fn details_disclose_exactly_as_the_resource_does() {
 }
 
 #[tokio::test]
-async fn a_script_hears_of_all_missing_descriptions_before_its_first_effect() {
+async fn missing_descriptions_are_reported_before_first_effect() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         host.descriptions("?tools=word.echo").await;
@@ -296,7 +296,7 @@ async fn a_script_hears_of_all_missing_descriptions_before_its_first_effect() {
 }
 
 #[tokio::test]
-async fn a_call_that_a_script_hides_is_stopped_when_it_is_made() {
+async fn hidden_call_is_stopped_when_made() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let code = "const w = word; const name = 'ec' + 'ho';
@@ -311,11 +311,11 @@ async fn a_call_that_a_script_hides_is_stopped_when_it_is_made() {
 }
 
 #[tokio::test]
-async fn few_tools_are_disclosed_at_once_and_many_are_not() {
-    let at_once = |share| Settings {
+async fn few_tools_are_disclosed_at_once() {
+    let at_once = |share| ServeSettings {
         disclosure: Disclosure::Auto,
         disclosure_percent: share,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
     for way in WAYS {
         let mut host = Host::connect(way, at_once(3)).await;
@@ -334,24 +334,24 @@ async fn few_tools_are_disclosed_at_once_and_many_are_not() {
     }
 }
 
-fn at_once() -> Settings {
-    Settings {
+fn at_once() -> ServeSettings {
+    ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     }
 }
 
 #[tokio::test]
-async fn what_changed_after_the_list_was_shown_is_read_or_listed_again_before_it_is_called() {
+async fn changed_tool_must_be_read_again_before_call() {
     const ECHO: &str = "return (await word.echo({text: 'x'})).text";
     const UPPER: &str = "return (await word.to_upper({text: 'x'})).text";
     for way in WAYS {
         for reads in [true, false] {
-            let house = House::described(at_once()).await;
+            let house = TestServer::described(at_once()).await;
             let mut host = house.host(way, json!({})).await;
             host.request("tools/list", json!({})).await.unwrap();
             assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
-            // Of the tool `echo` alone something else is said from now on.
+            // From here on, only the description of `echo` is different.
             house.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
             house.renew().await;
             let refused = host.run(ECHO).await;
@@ -372,10 +372,10 @@ async fn what_changed_after_the_list_was_shown_is_read_or_listed_again_before_it
 }
 
 #[tokio::test]
-async fn a_tool_file_that_changes_while_serving_changes_the_list_and_what_counts_as_shown() {
+async fn changed_tool_file_updates_list_and_disclosure() {
     const ECHO: &str = "return (await word.echo({text: 'x'})).text";
     for way in WAYS {
-        let house = House::described(at_once()).await;
+        let house = TestServer::described(at_once()).await;
         let mut host = house.host(way, json!({})).await;
         host.request("tools/list", json!({})).await.unwrap();
         let says = "Says it back, politely and at length.";
@@ -394,11 +394,12 @@ async fn a_tool_file_that_changes_while_serving_changes_the_list_and_what_counts
 }
 
 #[tokio::test]
-async fn a_host_that_never_asked_for_the_list_is_held_to_what_it_found() {
+async fn host_without_list_is_held_to_first_seen_list() {
     const ECHO: &str = "return (await word.echo({text: 'x'})).text";
-    // In the older era a session is one; in the newer one a request without a handle stands alone.
+    // Older era only: there, a host has one session. In the newer era, each request without a
+    // handle is independent.
     for way in [WAYS[0], WAYS[2]] {
-        let house = House::described(at_once()).await;
+        let house = TestServer::described(at_once()).await;
         let mut host = house.host(way, json!({})).await;
         assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
         house.change().await;
@@ -411,13 +412,13 @@ async fn a_host_that_never_asked_for_the_list_is_held_to_what_it_found() {
 }
 
 #[tokio::test]
-async fn s10_3_fetches_are_limited() {
+async fn s10_3_fetch_rate_is_limited() {
     for way in WAYS {
         let rate = airlock_core::session::FetchRate {
             burst: 2,
             per_minute: 1,
         };
-        let settings = Settings {
+        let settings = ServeSettings {
             fetch_rate: rate,
             ..settings()
         };
@@ -430,14 +431,14 @@ async fn s10_3_fetches_are_limited() {
         let details = host
             .call("get_tool_details", json!({"tools": ["word.echo"]}))
             .await;
-        assert!(is_error(&details) && text(&details).contains("too often"));
+        assert!(is_error(&details) && text(&details).contains("too many description fetches"));
     }
 }
 
 #[tokio::test]
-async fn in_stable_mode_one_tool_calls_all_others() {
+async fn stable_mode_calls_tools_through_call_tool() {
     for way in WAYS {
-        let mut host = Host::connect(way, in_mode(Mode::Stable)).await;
+        let mut host = Host::connect(way, in_mode(ListMode::Stable)).await;
         let args = json!({"name": "word.echo", "args": {"text": "a"}});
         let refused = host.call("call_tool", args.clone()).await;
         assert!(text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"));

@@ -1,4 +1,4 @@
-//! Scripts that find tools and read about them by themselves, without a round trip.
+//! Scripts that search tools and read about them, without a round trip to the host.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn value(result: &Value) -> &Value {
 }
 
 #[tokio::test]
-async fn a_script_finds_reads_about_and_calls_a_tool_in_one_run() {
+async fn script_searches_describes_and_calls_in_one_run() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let result = host
@@ -23,14 +23,14 @@ async fn a_script_finds_reads_about_and_calls_a_tool_in_one_run() {
         assert_eq!(told["said"], json!({"text": "x"}));
         let text = told["text"].as_str().unwrap();
         assert!(text.contains("echo(") && !text.contains("upper"), "{text}");
-        // What a script has read about can be called in the session from then on.
+        // The session may call the tools that its script has read about.
         let later = host.run("return await word.echo({text: 'y'})").await;
         assert_eq!(value(&later), &json!({"text": "y"}), "{way}: {later}");
     }
 }
 
 #[tokio::test]
-async fn names_that_a_script_describes_itself_are_not_asked_for_before_it_runs() {
+async fn names_described_by_script_need_no_prior_disclosure() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let both = "await airlock.describe({tools: ['word.echo']});
@@ -57,7 +57,7 @@ async fn names_that_a_script_describes_itself_are_not_asked_for_before_it_runs()
 }
 
 #[tokio::test]
-async fn what_is_told_is_what_hosts_are_told_and_nothing_of_what_may_never_be_called() {
+async fn script_discovery_matches_host_discovery_and_hides_denied_tools() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let result = host
@@ -82,7 +82,7 @@ async fn what_is_told_is_what_hosts_are_told_and_nothing_of_what_may_never_be_ca
 }
 
 #[tokio::test]
-async fn a_question_that_makes_no_sense_is_an_error_that_a_script_can_read() {
+async fn invalid_discovery_request_is_a_readable_error() {
     let mut host = Host::connect(LEGACY, settings()).await;
     for (question, code, word) in [
         (
@@ -131,12 +131,12 @@ async fn a_question_that_makes_no_sense_is_an_error_that_a_script_can_read() {
 }
 
 #[tokio::test]
-async fn reading_in_scripts_counts_as_reading() {
+async fn script_describe_counts_as_disclosure() {
     let rate = airlock_core::session::FetchRate {
         burst: 2,
         per_minute: 1,
     };
-    let settings = Settings {
+    let settings = ServeSettings {
         fetch_rate: rate,
         ..settings()
     };
@@ -149,7 +149,10 @@ async fn reading_in_scripts_counts_as_reading() {
         )
         .await;
     assert!(
-        value(&result).as_str().unwrap().contains("too often"),
+        value(&result)
+            .as_str()
+            .unwrap()
+            .contains("too many description fetches"),
         "{result}"
     );
 }

@@ -1,10 +1,10 @@
-//! `airlock.extract`: the host's model reads a value, in the way of either era.
+//! `airlock.extract`: the host's model reads a value, in both eras.
 
 use airlock_core::limits::Limits;
 
-use super::host::{House, tool};
+use super::host::{TestServer, tool};
 use super::*;
-use crate::approver::Never;
+use crate::approver::NeverApprover;
 use crate::broker::Broker;
 
 const CODE: &str =
@@ -12,10 +12,10 @@ const CODE: &str =
     try { return await airlock.extract({value: 'Ada, 36', schema}) }
     catch (e) { return [e.code, e.message, e.retryable] }";
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> ServeSettings {
+    ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     }
 }
 
@@ -23,13 +23,13 @@ fn words(text: &str) -> Value {
     json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": text}})
 }
 
-/// What the model says, and what the script has of it: a value, or a word of why not.
+/// Returns pairs of the model's answer and the script's result: a value or part of an error.
 fn answers() -> [(Value, Result<Value, &'static str>); 4] {
     [
         (words(r#"{"age": 36}"#), Ok(json!({"age": 36}))),
         (words("```json\n{\"age\": 36}\n```"), Ok(json!({"age": 36}))),
         (words(r#"{"age": "36"}"#), Err("does not fit the schema")),
-        (words("He is 36."), Err("not usable")),
+        (words("He is 36."), Err("invalid answer")),
     ]
 }
 
@@ -55,7 +55,7 @@ fn is_wanted(request: &Value) {
 }
 
 #[tokio::test]
-async fn the_model_of_a_host_of_the_older_era_is_asked_by_a_request() {
+async fn older_era_host_model_is_asked_by_request() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Legacy) {
         for (answer, expected) in answers() {
             let mut host = Host::connect_as(way, settings(), json!({"sampling": {}})).await;
@@ -76,13 +76,13 @@ async fn the_model_of_a_host_of_the_older_era_is_asked_by_a_request() {
         host.say(&reply.to_string()).await;
         check(
             &host.answer_to(id).await.unwrap(),
-            &Err("refused it: User rejected sampling request"),
+            &Err("refused: User rejected sampling request"),
         );
     }
 }
 
 #[tokio::test]
-async fn a_host_of_the_newer_era_is_given_the_request_and_comes_back_with_the_words() {
+async fn newer_era_host_gets_sampling_request_and_resumes() {
     for way in WAYS.into_iter().filter(|it| it.era == Era::Modern) {
         for (answer, expected) in answers() {
             let mut host = Host::connect_as(way, settings(), json!({"sampling": {}})).await;
@@ -99,7 +99,7 @@ async fn a_host_of_the_newer_era_is_given_the_request_and_comes_back_with_the_wo
 }
 
 #[tokio::test]
-async fn several_values_are_read_side_by_side_while_a_question_waits_its_turn() {
+async fn values_are_extracted_concurrently_while_question_waits() {
     let code = "const one = (n) => airlock.extract({value: n, schema: {type: 'integer'}});
         const all = [one(1), one(2), word.ask({text: 'a'}), word.ask({text: 'b'})];
         const [a, b, c, d] = await Promise.all(all); return [a, b, c.text, d.text]";
@@ -139,19 +139,19 @@ async fn several_values_are_read_side_by_side_while_a_question_waits_its_turn() 
 }
 
 #[tokio::test]
-async fn a_host_that_cannot_sample_is_not_asked_and_nothing_leaves() {
+async fn host_without_sampling_is_not_asked() {
     for way in WAYS {
         let mut host = Host::connect_as(way, settings(), json!({"elicitation": {}})).await;
         let result = host.run(CODE).await;
-        check(&result, &Err("no one can read values here"));
+        check(&result, &Err("extraction is not available"));
         let calls = &result["structuredContent"]["calls"];
         assert_eq!(calls[0]["outcome"], "not-sent", "{result}");
     }
 }
 
 #[tokio::test]
-async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_person() {
-    // What the run takes by itself has to fit into its own time on a busy machine too.
+async fn value_and_answer_together_use_human_time_limit() {
+    // The run's own work has to fit into its time limit on a busy machine too.
     let code = "const read = airlock.extract({value: 'x', schema: {type: 'integer'}});
         const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
     let responses = json!({
@@ -162,7 +162,7 @@ async fn a_value_and_an_answer_that_come_back_together_may_take_as_long_as_the_p
 }
 
 #[tokio::test]
-async fn a_host_that_is_away_with_nothing_but_a_value_to_read_may_take_as_long() {
+async fn absent_host_with_pending_value_uses_human_time_limit() {
     let code = "return await airlock.extract({value: 'x', schema: {type: 'integer'}})";
     check_late(code, &json!({"extract-1": words("7")}), &json!(7)).await;
 }
@@ -178,7 +178,8 @@ async fn check_late(code: &str, responses: &Value, expected: &Value) {
     assert_eq!(told, *expected);
 }
 
-/// The value of a run whose host takes longer to answer than any call and any run may take.
+/// Returns the value of a run whose host takes longer to answer than the limits of a call and a
+/// run.
 async fn come_back_late(slower: u64, code: &str, responses: &Value) -> Value {
     let echo = async |args: Value| Ok(args);
     let limits = Limits {
@@ -188,12 +189,12 @@ async fn come_back_late(slower: u64, code: &str, responses: &Value) -> Value {
     };
     let builder = Broker::builder()
         .limits(limits)
-        .extraction_by_seat()
-        .approver(Never)
+        .extraction_by_context()
+        .approver(NeverApprover)
         .ask("word.ask")
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo));
-    let house = House::built(builder, settings()).await;
+    let house = TestServer::built(builder, settings()).await;
     let capabilities = json!({"sampling": {}, "elicitation": {}});
     let mut host = house.host(MODERN, capabilities).await;
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});

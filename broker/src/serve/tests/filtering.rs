@@ -1,6 +1,6 @@
-//! Groups and tags, as SEP-1300 has them, in both eras.
+//! Groups and tags of SEP-1300, in both eras.
 
-use super::host::House;
+use super::host::TestServer;
 use super::*;
 
 async fn listed(host: &mut Host, params: Value) -> Vec<String> {
@@ -12,7 +12,7 @@ async fn listed(host: &mut Host, params: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn filtering_is_declared_in_both_shapes() {
+async fn filtering_capability_is_declared_in_both_forms() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let (method, params) = match way.era {
@@ -30,7 +30,7 @@ async fn filtering_is_declared_in_both_shapes() {
 }
 
 #[tokio::test]
-async fn groups_and_tags_are_listed_with_what_they_are() {
+async fn groups_and_tags_are_listed_with_descriptions() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let groups = host.request("groups/list", json!({})).await.unwrap();
@@ -47,9 +47,9 @@ async fn groups_and_tags_are_listed_with_what_they_are() {
 }
 
 #[tokio::test]
-async fn a_filter_takes_any_of_its_groups_and_all_of_its_tags() {
+async fn filter_matches_any_group_and_all_tags() {
     for way in WAYS {
-        let mut host = Host::connect(way, in_mode(Mode::Progressive)).await;
+        let mut host = Host::connect(way, in_mode(ListMode::Progressive)).await;
         let all = listed(&mut host, json!({})).await;
         assert_eq!(listed(&mut host, json!({"filter": null})).await, all);
         for (filter, expected) in [
@@ -66,7 +66,7 @@ async fn a_filter_takes_any_of_its_groups_and_all_of_its_tags() {
         assert_eq!(
             listed(&mut host, json!({})).await,
             all,
-            "nothing was changed by asking"
+            "a filter has no lasting effect"
         );
         for filter in [
             json!([]),
@@ -86,7 +86,7 @@ async fn a_filter_takes_any_of_its_groups_and_all_of_its_tags() {
 }
 
 #[tokio::test]
-async fn search_takes_the_same_groups_and_tags() {
+async fn search_accepts_groups_and_tags() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let found = host
@@ -103,8 +103,8 @@ async fn search_takes_the_same_groups_and_tags() {
 }
 
 #[tokio::test]
-async fn a_category_is_found_by_hosts_and_scripts_and_a_wrong_one_names_those_there_are() {
-    let house = House::described(settings()).await;
+async fn category_filters_hosts_and_scripts_and_unknown_one_lists_known() {
+    let house = TestServer::described(settings()).await;
     let upper = json!({"name": "to-upper", "category": "letters", "version": "2.0.0"});
     let echo = json!({
         "name": "echo",
@@ -151,11 +151,11 @@ async fn a_category_is_found_by_hosts_and_scripts_and_a_wrong_one_names_those_th
 }
 
 #[tokio::test]
-async fn what_a_host_may_rely_on_is_declared_and_true() {
+async fn declared_filter_capabilities_hold() {
     for (mode, word) in [
-        (Mode::Code, "code"),
-        (Mode::Progressive, "progressive"),
-        (Mode::Stable, "stable"),
+        (ListMode::Code, "code"),
+        (ListMode::Progressive, "progressive"),
+        (ListMode::Stable, "stable"),
     ] {
         let mut host = Host::connect(MODERN, in_mode(mode)).await;
         let found = host.request("server/discover", json!({})).await.unwrap();

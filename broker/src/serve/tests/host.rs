@@ -1,5 +1,5 @@
-//! A host as the tests need one: it speaks either era over either transport,
-//! and collects what it is told between its requests.
+//! A test host. It supports both eras over both transports, and collects the messages it receives
+//! between its requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -15,44 +15,44 @@ use tokio::sync::mpsc;
 
 use super::wire::post_and_hear;
 use crate::broker::{Broker, Builder, InProcessTool, ToolFailure};
-use crate::config::Server;
-use crate::scratch::Scratch;
-use crate::serve::stdio::{self, Parting};
-use crate::serve::{Gate, Serve, Settings, rpc};
+use crate::config::ServerConfig;
+use crate::serve::stdio::{self, DrainTimeouts};
+use crate::serve::{AccessGuard, McpServer, ServeSettings, rpc};
+use crate::tempdir::TempDir;
 use crate::upstream::Era;
 use crate::upstream::era::MODERN_VERSION;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum HostTransport {
     Streams,
     Http,
 }
 
-/// How a host speaks.
+/// The era and the transport of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct HostKind {
     pub(super) era: Era,
-    pub(super) over: Over,
+    pub(super) over: HostTransport,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for HostKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} over {:?}", self.era, self.over)
     }
 }
 
 pub(super) struct Host {
-    way: Way,
+    way: HostKind,
     capabilities: Value,
     line: Line,
     heard: mpsc::UnboundedReceiver<Value>,
     latest: u64,
-    /// The handle of our session, as it was last given.
+    /// The session handle that was last received.
     pub(super) handle: Option<Value>,
     pub(super) told: VecDeque<Value>,
-    /// Requests that are on their way over HTTP: aborting one is hanging up.
+    /// Requests in progress over HTTP. Aborting one closes its connection.
     pub(super) posts: BTreeMap<u64, tokio::task::AbortHandle>,
-    _scratch: Arc<Scratch>,
+    _scratch: Arc<TempDir>,
 }
 
 enum Line {
@@ -60,16 +60,16 @@ enum Line {
     Http {
         address: SocketAddr,
         heard: mpsc::UnboundedSender<Value>,
-        /// What the older era carries in a header.
+        /// The session id of the older era.
         session: Arc<Mutex<Option<String>>>,
     },
 }
 
-/// What all hosts of a test connect to.
-pub(super) struct House {
-    serve: Serve,
+/// The server that all hosts of a test connect to.
+pub(super) struct TestServer {
+    serve: McpServer,
     address: SocketAddr,
-    scratch: Arc<Scratch>,
+    scratch: Arc<TempDir>,
 }
 
 pub(super) fn tool<F, Fut>(server: &str, name: &str, text: &str, function: F) -> InProcessTool
@@ -86,15 +86,15 @@ where
     InProcessTool::new(server, description, function)
 }
 
-/// With characters that nobody sees.
+/// A description with invisible characters.
 const WAITS: &str = "Waits \u{200b}for ever\u{1b}. \u{202e}Really.";
-/// Longer than anything takes on a machine that is busy with other tests.
+/// Time limit that is long enough on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The folder of tool files of a test.
+/// The folder of a test's tool files.
 const FILES: &str = "tool_descriptions";
 
-/// A few tools; `word.secret` is denied, `word.ask` is asked about.
-async fn broker(scratch: &Scratch) -> Broker {
+/// Builds a broker with a few tools. `word.secret` is denied; `word.ask` needs approval.
+async fn broker(scratch: &TempDir) -> Broker {
     let echo = async |args: Value| Ok(args);
     let never = async |_| std::future::pending::<Result<Value, ToolFailure>>().await;
     let upper = async |args: Value| {
@@ -111,8 +111,8 @@ async fn broker(scratch: &Scratch) -> Broker {
     builder
         .state_dir(scratch.path())
         .discovery(true)
-        .extraction_by_seat()
-        .approver(crate::approver::Never)
+        .extraction_by_context()
+        .approver(crate::approver::NeverApprover)
         .allow("*.*")
         .and_then(|it| it.ask("word.ask"))
         .and_then(|it| it.deny("word.secret"))
@@ -130,20 +130,20 @@ async fn broker(scratch: &Scratch) -> Broker {
         .unwrap()
 }
 
-fn describe(scratch: &Scratch, tool: &str, file: &Value) {
+fn describe(scratch: &TempDir, tool: &str, file: &Value) {
     let path = scratch.path().join(FILES).join(format!("{tool}.json"));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, file.to_string()).unwrap();
 }
 
-impl House {
-    pub(super) async fn open(settings: Settings) -> Self {
-        Self::open_in(Scratch::new(), settings).await
+impl TestServer {
+    pub(super) async fn open(settings: ServeSettings) -> Self {
+        Self::open_in(TempDir::new(), settings).await
     }
 
-    /// The same with tool files that say more of two of the tools.
-    pub(super) async fn described(settings: Settings) -> Self {
-        let scratch = Scratch::new();
+    /// Opens a server with tool files for two of the tools.
+    pub(super) async fn described(settings: ServeSettings) -> Self {
+        let scratch = TempDir::new();
         let echo = json!({
             "name": "echo",
             "version": "1.0.0",
@@ -159,29 +159,29 @@ impl House {
         Self::open_in(scratch, settings).await
     }
 
-    /// Writes another file for a tool of `word`.
+    /// Replaces the tool file of a tool of `word`.
     pub(super) fn describe(&self, tool: &str, file: &Value) {
         describe(&self.scratch, &format!("word/{tool}"), file);
     }
 
-    /// Another list of tools from now on.
+    /// Changes the list of tools.
     pub(super) async fn change(&self) {
         self.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
         self.renew().await;
     }
 
-    /// What changed is looked at.
+    /// Loads the changed tool files.
     pub(super) async fn renew(&self) {
         self.serve.ready(broker(&self.scratch).await);
     }
 
-    /// Serves one host over any two streams, until that ends.
+    /// Serves one host over a pair of streams until they end.
     pub(super) async fn over(
         &self,
         (input, output): (DuplexStream, DuplexStream),
-        parting: Parting,
+        parting: DrainTimeouts,
     ) -> io::Result<()> {
-        stdio::serve(self.serve.desk.clone(), input, output, parting).await
+        stdio::serve(self.serve.context.clone(), input, output, parting).await
     }
 
     /// Ends serving, for all hosts.
@@ -189,36 +189,36 @@ impl House {
         self.serve.end("enough");
     }
 
-    /// Where its files are on this machine.
+    /// Returns the folder of its files.
     pub(super) fn place(&self) -> String {
         self.scratch.path().display().to_string()
     }
 
-    /// One with a server behind it, and nothing else.
-    pub(super) async fn before(server: Server, settings: Settings) -> Self {
+    /// Opens a server with one configured server and nothing else.
+    pub(super) async fn before(server: ServerConfig, settings: ServeSettings) -> Self {
         let builder = Broker::builder().servers([server]);
         Self::built(builder.servers_join_later(true), settings).await
     }
 
-    /// The same with whatever a builder has.
-    pub(super) async fn built(builder: Builder, settings: Settings) -> Self {
-        let scratch = Scratch::new();
+    /// Opens a server with the tools of this builder.
+    pub(super) async fn built(builder: Builder, settings: ServeSettings) -> Self {
+        let scratch = TempDir::new();
         let builder = builder.state_dir(scratch.path()).allow("*.*").unwrap();
         let broker = builder.build().await.unwrap();
         Self::open_with(scratch, broker, settings).await
     }
 
-    async fn open_in(scratch: Scratch, settings: Settings) -> Self {
+    async fn open_in(scratch: TempDir, settings: ServeSettings) -> Self {
         let broker = broker(&scratch).await;
         Self::open_with(scratch, broker, settings).await
     }
 
-    async fn open_with(scratch: Scratch, broker: Broker, settings: Settings) -> Self {
-        let serve = Serve::new(settings).unwrap();
+    async fn open_with(scratch: TempDir, broker: Broker, settings: ServeSettings) -> Self {
+        let serve = McpServer::new(settings).unwrap();
         serve.ready(broker);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let gate = Gate::new(address, None).unwrap();
+        let gate = AccessGuard::new(address, None).unwrap();
         let hosting = serve.clone();
         tokio::spawn(async move { hosting.http(listener, gate).await });
         Self {
@@ -232,11 +232,11 @@ impl House {
         self.address
     }
 
-    pub(super) async fn host(&self, way: Way, capabilities: Value) -> Host {
+    pub(super) async fn host(&self, way: HostKind, capabilities: Value) -> Host {
         let (hear, heard) = mpsc::unbounded_channel();
         let line = match way.over {
-            Over::Streams => Line::Streams(self.streams(hear)),
-            Over::Http => Line::Http {
+            HostTransport::Streams => Line::Streams(self.streams(hear)),
+            HostTransport::Http => Line::Http {
                 address: self.address,
                 heard: hear,
                 session: Arc::default(),
@@ -282,16 +282,23 @@ impl House {
 }
 
 impl Host {
-    pub(super) async fn connect(way: Way, settings: Settings) -> Self {
+    pub(super) async fn connect(way: HostKind, settings: ServeSettings) -> Self {
         Self::connect_as(way, settings, json!({})).await
     }
 
-    /// A host that can do what `capabilities` say.
-    pub(super) async fn connect_as(way: Way, settings: Settings, capabilities: Value) -> Self {
-        House::open(settings).await.host(way, capabilities).await
+    /// Connects a host with these capabilities.
+    pub(super) async fn connect_as(
+        way: HostKind,
+        settings: ServeSettings,
+        capabilities: Value,
+    ) -> Self {
+        TestServer::open(settings)
+            .await
+            .host(way, capabilities)
+            .await
     }
 
-    /// The id of its session, which the older era has over HTTP.
+    /// Returns the id of the session, which exists in the older era over HTTP.
     pub(super) fn session(&self) -> String {
         match &self.line {
             Line::Http { session, .. } => session.lock().unwrap().clone().unwrap(),
@@ -322,7 +329,7 @@ impl Host {
         }
     }
 
-    /// Notifications arrive before whatever is said next.
+    /// Sends a notification. It arrives before any later message.
     pub(super) async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string();
         match &self.line {
@@ -335,12 +342,12 @@ impl Host {
         }
     }
 
-    /// Does not want the answer any more, in the way that the era and the transport have.
+    /// Cancels a request, in the way of the era and the transport.
     pub(super) async fn cancel(&mut self, id: u64) {
         match self.way {
-            Way {
+            HostKind {
                 era: Era::Modern,
-                over: Over::Http,
+                over: HostTransport::Http,
             } => self.posts.remove(&id).unwrap().abort(),
             _ => {
                 let why = json!({"requestId": id, "reason": "enough"});
@@ -349,7 +356,7 @@ impl Host {
         }
     }
 
-    /// Sends a request and does not wait; its id.
+    /// Sends a request without waiting for the answer, and returns its id.
     pub(super) async fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.latest += 1;
         if self.way.era == Era::Modern {
@@ -365,7 +372,7 @@ impl Host {
         id
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message of any kind.
     pub(super) async fn hear(&mut self) -> Value {
         let message = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
         message.expect("a message in time").expect("a message")
@@ -387,7 +394,7 @@ impl Host {
         }
     }
 
-    /// The next request of the other side to us.
+    /// Returns the next request from the server.
     pub(super) async fn asked(&mut self) -> Value {
         loop {
             let message = self.hear().await;
@@ -412,7 +419,7 @@ impl Host {
         self.call("run_script", json!({"code": code})).await
     }
 
-    /// The JSON of the resource with these tools.
+    /// Returns the JSON of the resource with these tools.
     pub(super) async fn descriptions(&mut self, query: &str) -> Value {
         let uri = format!("resource:///tool_descriptions{query}");
         let read = self

@@ -1,9 +1,9 @@
-//! What only HTTP has: statuses, headers, sessions that nobody else may use.
+//! Behaviour that exists only over HTTP: statuses, headers, and sessions that belong to one caller.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::host::{Host, House};
+use super::host::{Host, TestServer};
 use super::wire::{fetch, headers_of};
 use super::*;
 use crate::serve::rpc;
@@ -20,7 +20,7 @@ fn legacy(method: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method})
 }
 
-async fn check(house: &House, message: &Value, change: &[(&str, &str)], expected: (u16, i64)) {
+async fn check(house: &TestServer, message: &Value, change: &[(&str, &str)], expected: (u16, i64)) {
     let headers = headers_of(message, None);
     let kept = headers
         .iter()
@@ -38,8 +38,8 @@ async fn check(house: &House, message: &Value, change: &[(&str, &str)], expected
 }
 
 #[tokio::test]
-async fn statuses_and_errors_are_those_of_the_protocol() {
-    let house = House::open(settings()).await;
+async fn http_statuses_follow_the_protocol() {
+    let house = TestServer::open(settings()).await;
     let call = modern(
         "tools/call",
         json!({"name": "search_tools", "arguments": {}}),
@@ -114,19 +114,19 @@ async fn statuses_and_errors_are_those_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_request_with_an_id_of_null_is_refused_in_both_eras() {
-    let house = House::open(settings()).await;
+async fn null_id_request_is_refused_in_both_eras() {
+    let house = TestServer::open(settings()).await;
     for mut message in [legacy("tools/list"), modern("tools/list", json!({}))] {
         message["id"] = Value::Null;
         check(&house, &message, &[], (400, -32_600)).await;
     }
 }
 
-/// By what its length is said to be, and by what comes when nothing is said of it.
+/// Covers a declared length, and a body without a declared length.
 #[tokio::test]
-async fn a_body_that_is_too_long_is_told_the_limit() {
-    let house = House::open(settings()).await;
-    let bytes = Settings::default().message_bytes_max + 1;
+async fn oversized_body_reports_limit() {
+    let house = TestServer::open(settings()).await;
+    let bytes = ServeSettings::default().message_bytes_max + 1;
     let said = format!("Content-Length: {bytes}\r\n\r\n{{");
     let sent = format!(
         "Transfer-Encoding: chunked\r\n\r\n{bytes:x}\r\n{}",
@@ -135,7 +135,8 @@ async fn a_body_that_is_too_long_is_told_the_limit() {
     for rest in [said, sent] {
         let mut stream = TcpStream::connect(house.address()).await.unwrap();
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
-        // The connection is cut behind the answer, perhaps while the rest is still being sent.
+        // The server closes the connection after its answer, perhaps while the rest is still being
+        // sent.
         let _ = stream.write_all(format!("{head}{rest}").as_bytes()).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -143,7 +144,7 @@ async fn a_body_that_is_too_long_is_told_the_limit() {
         assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
         let limit = format!(
             "longer than {} bytes",
-            Settings::default().message_bytes_max
+            ServeSettings::default().message_bytes_max
         );
         assert!(answer.contains(&limit), "{answer}");
     }
@@ -152,8 +153,8 @@ async fn a_body_that_is_too_long_is_told_the_limit() {
 }
 
 #[tokio::test]
-async fn a_session_of_the_older_era_ends_when_its_host_says_so() {
-    let house = House::open(settings()).await;
+async fn older_era_session_ends_on_delete() {
+    let house = TestServer::open(settings()).await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
     let json = ("Content-Type", "application/json");
     let page = fetch(house.address(), "POST", &[json], &message.to_string()).await;
@@ -172,8 +173,8 @@ async fn a_session_of_the_older_era_ends_when_its_host_says_so() {
 }
 
 #[tokio::test]
-async fn two_hundred_sessions_side_by_side_know_nothing_of_each_other() {
-    let house = House::open(settings()).await;
+async fn two_hundred_sessions_are_isolated() {
+    let house = TestServer::open(settings()).await;
     let tools = ["word.echo", "word.to-upper"];
     let mut hosts = Vec::new();
     for number in 0..200 {
@@ -209,17 +210,17 @@ async fn two_hundred_sessions_side_by_side_know_nothing_of_each_other() {
     }
 }
 
-/// What one of many hosts has that is nobody else's.
-struct Own {
+/// One of many hosts, with data that no other host may read.
+struct OwnHost {
     host: Host,
-    /// Where a value is that was too long for a result.
+    /// Address of a value that was too long for a result.
     place: String,
-    /// The request of a run that waits for an answer, with its state; only the newer era has one.
+    /// The request of a waiting run, with its state. `None` in the older era.
     waiting: Option<Value>,
 }
 
-impl Own {
-    async fn of(house: &House, number: usize) -> Self {
+impl OwnHost {
+    async fn of(house: &TestServer, number: usize) -> Self {
         let way = [WAYS[2], WAYS[3]][number % 2];
         let is_newer = way.era == Era::Modern;
         let abilities = if is_newer {
@@ -256,7 +257,7 @@ impl Own {
         self.host.request("resources/read", read).await
     }
 
-    /// Tries what is another's, and then what is its own.
+    /// Tries another host's data, and then its own.
     async fn tries(mut self, number: usize, (place, waiting): (String, Option<Value>)) {
         let refused = self.reads(&place).await;
         assert!(refused.is_err(), "{number}: {refused:?}");
@@ -278,15 +279,15 @@ impl Own {
 }
 
 #[tokio::test]
-async fn nobody_reaches_the_values_and_the_waiting_runs_of_two_hundred_others() {
-    let all = Settings {
+async fn results_and_suspended_runs_are_private_to_sessions() {
+    let all = ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
-    let house = House::open(all).await;
-    let hosts = (0..200).map(|number| Own::of(&house, number));
+    let house = TestServer::open(all).await;
+    let hosts = (0..200).map(|number| OwnHost::of(&house, number));
     let hosts = futures_util::future::join_all(hosts).await;
-    // The next one of the same era.
+    // The next host of the same era.
     let theirs = |number: usize| {
         let other = &hosts[(number + 2) % hosts.len()];
         (other.place.clone(), other.waiting.clone())
@@ -298,15 +299,15 @@ async fn nobody_reaches_the_values_and_the_waiting_runs_of_two_hundred_others() 
 }
 
 #[tokio::test]
-async fn a_forged_or_foreign_handle_opens_nothing() {
-    let house = House::open(settings()).await;
+async fn forged_or_foreign_handle_is_refused() {
+    let house = TestServer::open(settings()).await;
     let way = WAYS[3];
     let mut host = house.host(way, json!({})).await;
     host.descriptions("?tools=word.echo").await;
     let handle = host.handle.clone().unwrap();
     let handle = handle.as_str().unwrap();
     let id = handle.split_once('.').unwrap().0;
-    let elsewhere = House::open(settings()).await;
+    let elsewhere = TestServer::open(settings()).await;
     let mut foreign = elsewhere.host(way, json!({})).await;
     foreign.descriptions("?tools=word.echo").await;
     let of_elsewhere = foreign.handle.clone().unwrap();
@@ -334,7 +335,7 @@ async fn a_forged_or_foreign_handle_opens_nothing() {
             "{given}"
         );
     }
-    // Nor does a state of one's own under another's name.
+    // A caller's own state is not valid under another session id.
     let mut own = house.host(way, json!({"elicitation": {}})).await;
     own.descriptions("?tools=word.ask").await;
     let code = "return (await word.ask({text: 'a'})).text";
@@ -348,8 +349,8 @@ async fn a_forged_or_foreign_handle_opens_nothing() {
     own.handle = None;
     let refused = own.request("tools/call", params).await.unwrap_err();
     let why = refused["message"].as_str().unwrap();
-    assert!(why.contains("is not one that was given"), "{refused}");
-    // A state leads to its session as a handle does, and no more than that.
+    assert!(why.contains("was not issued for this request"), "{refused}");
+    // An incomplete state finds no session: it needs a valid seal, as a handle does.
     for state in [
         format!("{id}~"),
         format!("{id}~x"),
@@ -373,12 +374,12 @@ async fn a_forged_or_foreign_handle_opens_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_anybody_elses_run() {
-    let all = Settings {
+async fn sessions_do_not_wait_for_other_runs() {
+    let all = ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
-    let house = House::open(all).await;
+    let house = TestServer::open(all).await;
     let asking = json!({"elicitation": {}});
     let mut slow = house.host(WAYS[2], asking).await;
     let slow_run =
@@ -401,8 +402,8 @@ async fn nobody_waits_for_anybody_elses_run() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_session_opens_nothing_without_its_seal() {
-    let house = House::open(settings()).await;
+async fn session_id_without_seal_is_refused() {
+    let house = TestServer::open(settings()).await;
     let mut host = house.host(WAYS[3], json!({})).await;
     host.call("get_tool_details", json!({"tools": ["word.echo"]}))
         .await;

@@ -1,17 +1,17 @@
-//! Hosts that are told when the list of tools is another one.
+//! Notifications to hosts about changes of the list of tools.
 
 use std::time::Duration;
 
 use tokio::io::BufReader;
 use tokio::net::TcpStream;
 
-use super::host::House;
+use super::host::TestServer;
 use super::wire::{fetch, head, next_line, open};
 use super::*;
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-async fn listening(house: &House, way: Way, wanted: Value) -> (Host, u64) {
+async fn listening(house: &TestServer, way: HostKind, wanted: Value) -> (Host, u64) {
     let mut host = house.host(way, json!({})).await;
     let params = json!({"notifications": wanted});
     let id = host.begin("subscriptions/listen", params).await;
@@ -26,9 +26,9 @@ async fn listening(house: &House, way: Way, wanted: Value) -> (Host, u64) {
 }
 
 #[tokio::test]
-async fn a_host_of_the_newer_era_listens_and_is_told_until_serving_ends() {
+async fn newer_era_subscription_is_notified_until_shutdown() {
     for way in [WAYS[1], WAYS[3]] {
-        let house = House::open(in_mode(Mode::Progressive)).await;
+        let house = TestServer::open(in_mode(ListMode::Progressive)).await;
         let both = json!({"toolsListChanged": true, "promptsListChanged": true});
         let (mut told, id) = listening(&house, way, both).await;
         let prompts = json!({"promptsListChanged": true});
@@ -49,8 +49,8 @@ async fn a_host_of_the_newer_era_listens_and_is_told_until_serving_ends() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_listen_any_more_is_not_told() {
-    let house = House::open(in_mode(Mode::Progressive)).await;
+async fn ended_subscription_gets_no_notifications() {
+    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
     let (mut host, id) = listening(&house, MODERN, json!({"toolsListChanged": true})).await;
     host.cancel(id).await;
     host.request("prompts/list", json!({})).await.unwrap();
@@ -60,7 +60,7 @@ async fn whoever_does_not_listen_any_more_is_not_told() {
 }
 
 #[tokio::test]
-async fn changes_are_promised_in_both_eras_over_both_transports() {
+async fn list_changed_capability_is_declared_in_both_eras() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let (method, params) = match way.era {
@@ -81,8 +81,8 @@ async fn changes_are_promised_in_both_eras_over_both_transports() {
 }
 
 #[tokio::test]
-async fn a_host_of_the_older_era_is_told_over_stdio() {
-    let house = House::open(in_mode(Mode::Progressive)).await;
+async fn older_era_host_is_notified_over_stdio() {
+    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
     let mut host = house.host(LEGACY, json!({})).await;
     host.request("ping", json!({})).await.unwrap();
     house.change().await;
@@ -90,17 +90,17 @@ async fn a_host_of_the_older_era_is_told_over_stdio() {
     assert_eq!(change["method"], "notifications/tools/list_changed");
 }
 
-/// The stream of a session of the older era, and what it says next.
-pub(super) struct Listening(BufReader<TcpStream>);
+/// The stream of a session of the older era, read event by event.
+pub(super) struct SessionStream(BufReader<TcpStream>);
 
-impl Listening {
-    pub(super) async fn open(house: &House, headers: &[(&str, &str)]) -> Self {
+impl SessionStream {
+    pub(super) async fn open(house: &TestServer, headers: &[(&str, &str)]) -> Self {
         let opened = Self::try_open(house, headers).await;
         opened.unwrap_or_else(|said| panic!("{said}"))
     }
 
-    /// The stream, or what was said instead.
-    async fn try_open(house: &House, headers: &[(&str, &str)]) -> Result<Self, String> {
+    /// Returns the stream, or the response if it was refused.
+    async fn try_open(house: &TestServer, headers: &[(&str, &str)]) -> Result<Self, String> {
         let mut stream = open(house.address(), "GET", headers, "").await;
         let (status, headers) = head(&mut stream).await;
         if status != 200 {
@@ -113,7 +113,7 @@ impl Listening {
         Ok(Self(stream))
     }
 
-    /// The number of the next event of this method.
+    /// Returns the number of the next event with this method.
     pub(super) async fn next_of(&mut self, wanted: &str) -> Option<String> {
         loop {
             let (id, method) = self.next().await?;
@@ -123,7 +123,7 @@ impl Listening {
         }
     }
 
-    /// The number and the method of the next event; none when the stream has ended.
+    /// Returns the number and method of the next event, or `None` at the end of the stream.
     async fn next(&mut self) -> Option<(String, Value)> {
         let mut id = String::new();
         loop {
@@ -140,8 +140,8 @@ impl Listening {
 }
 
 #[tokio::test]
-async fn a_host_of_the_older_era_is_told_on_the_stream_of_its_session() {
-    let house = House::open(in_mode(Mode::Progressive)).await;
+async fn older_era_host_is_notified_on_session_stream() {
+    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
     let host = house.host(WAYS[2], json!({})).await;
     let session = host.session();
     let version = ("MCP-Protocol-Version", "2025-11-25");
@@ -150,51 +150,51 @@ async fn a_host_of_the_older_era_is_told_on_the_stream_of_its_session() {
         version,
         ("Mcp-Session-Id", &session),
     ];
-    let mut stream = Listening::open(&house, &headers).await;
+    let mut stream = SessionStream::open(&house, &headers).await;
     house.change().await;
     let changed = "notifications/tools/list_changed";
     let id = stream.next_of(changed).await.unwrap();
-    // The stream breaks, and a change is missed.
+    // The stream breaks, and the host misses a change.
     drop(stream);
     house.describe("echo", &json!({"name": "echo", "groups": ["again"]}));
     house.renew().await;
     let again = [&headers[..], &[("Last-Event-ID", id.as_str())]].concat();
-    let mut stream = Listening::open(&house, &again).await;
+    let mut stream = SessionStream::open(&house, &again).await;
     let later = stream.next_of(changed).await.unwrap();
     assert_ne!(later, id);
-    // Seen from before both, both are told.
+    // A host that has seen neither event gets both.
     let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
-    let mut newer = Listening::open(&house, &again).await;
+    let mut newer = SessionStream::open(&house, &again).await;
     for number in [id, later] {
         assert_eq!(newer.next_of(changed).await.unwrap(), number);
     }
     assert!(
         stream.next_of("nothing").await.is_none(),
-        "a newer stream took its place"
+        "a newer stream replaces the first one"
     );
     let ended = fetch(house.address(), "DELETE", &headers, "").await;
     assert_eq!(ended.status, 204);
     let more = newer.next_of("nothing").await;
-    assert!(more.is_none(), "the session is over");
+    assert!(more.is_none(), "the session has ended");
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_serving_ends() {
-    let house = House::open(settings()).await;
+async fn session_stream_ends_at_shutdown() {
+    let house = TestServer::open(settings()).await;
     let host = house.host(WAYS[2], json!({})).await;
     let session = host.session();
     let headers = [
         ("Accept", "text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    let mut stream = Listening::open(&house, &headers).await;
+    let mut stream = SessionStream::open(&house, &headers).await;
     house.end();
     assert!(stream.next().await.is_none());
 }
 
 #[tokio::test]
-async fn a_stream_is_nobody_elses_and_wants_to_be_asked_for_rightly() {
-    let house = House::open(settings()).await;
+async fn session_stream_is_private_and_needs_valid_request() {
+    let house = TestServer::open(settings()).await;
     let host = house.host(WAYS[2], json!({})).await;
     let session = host.session();
     let accept = ("Accept", "text/event-stream");
@@ -217,8 +217,8 @@ async fn a_stream_is_nobody_elses_and_wants_to_be_asked_for_rightly() {
 }
 
 #[tokio::test]
-async fn a_host_that_has_only_listened_for_long_can_come_back() {
-    // On a busy machine a host may take longer to come back than a short idle time is.
+async fn long_listening_session_stays_valid() {
+    // On a busy machine, the host may take longer to return than a short idle limit.
     let mut came_back = Ok(());
     for idle in [1, 10, 60] {
         came_back = come_back(Duration::from_secs(idle)).await;
@@ -229,24 +229,24 @@ async fn a_host_that_has_only_listened_for_long_can_come_back() {
     came_back.unwrap();
 }
 
-/// Listens for longer than a session may be idle, leaves, and listens again.
+/// Listens for longer than the idle limit, disconnects, and listens again.
 async fn come_back(idle: Duration) -> Result<(), String> {
-    let settings = Settings {
+    let settings = ServeSettings {
         session_idle: idle,
         ..settings()
     };
-    let house = House::open(settings).await;
+    let house = TestServer::open(settings).await;
     let host = house.host(WAYS[2], json!({})).await;
     let session = host.session();
     let headers = [
         ("Accept", "text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    let stream = Listening::try_open(&house, &headers).await?;
+    let stream = SessionStream::try_open(&house, &headers).await?;
     tokio::time::sleep(idle + idle / 5).await;
     drop(stream);
-    // The other side notices.
+    // Gives the server time to notice the disconnect.
     tokio::time::sleep(idle / 10).await;
     let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
-    Listening::try_open(&house, &again).await.map(drop)
+    SessionStream::try_open(&house, &again).await.map(drop)
 }

@@ -1,27 +1,28 @@
-//! Prompts, resources and completions of servers that say what they should not.
+//! Prompts, resources and completions of servers that send invalid or hostile data.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use airlock_core::flow::{Label, Labels, Saying, Sayings};
+use airlock_core::flow::{LabelConfig, LabelRule};
+use airlock_core::labels::{Label, Labels};
 
-use super::behind::{Behind, Says};
-use super::host::{House, Over};
+use super::fake_upstream::{CannedReply, FakeUpstream};
+use super::host::{HostTransport, TestServer};
 use super::*;
 use crate::broker::{Broker, Builder};
-use crate::config::{FlowConfig, Secrets};
-use crate::serve::{Offer, Offers};
+use crate::config::{FlowConfig, Offer, Offers};
+use crate::secrets::Secrets;
 
 const SECRET: &str = "tok-of-another-123456";
 
-fn offering(offers: &[&str]) -> Settings {
+fn offering(offers: &[&str]) -> ServeSettings {
     let offers = offers.iter().map(|it| Offer::parse(it).unwrap());
-    Settings {
+    ServeSettings {
         offers: Offers(offers.collect()),
         ..settings()
     }
 }
 
-fn before(servers: &[(&str, &Behind)]) -> Builder {
+fn before(servers: &[(&str, &FakeUpstream)]) -> Builder {
     let specs = servers.iter().map(|(name, it)| it.spec(name));
     let mut builder = Broker::builder().secrets(Secrets::new([SECRET]));
     for spec in specs {
@@ -30,18 +31,18 @@ fn before(servers: &[(&str, &Behind)]) -> Builder {
     builder
 }
 
-async fn house(servers: &[(&str, &Behind)]) -> House {
+async fn house(servers: &[(&str, &FakeUpstream)]) -> TestServer {
     let offers: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
-    House::built(before(servers), offering(&offers)).await
+    TestServer::built(before(servers), offering(&offers)).await
 }
 
-async fn saying(says: Says) -> Behind {
-    Behind::saying(json!([]), says).await
+async fn saying(says: CannedReply) -> FakeUpstream {
+    FakeUpstream::saying(json!([]), says).await
 }
 
 #[tokio::test]
-async fn credentials_are_struck_from_errors_and_from_names_too() {
-    let behind = saying(|method, _| match method {
+async fn errors_and_names_are_redacted() {
+    let upstream = saying(|method, _| match method {
         "resources/read" => Some(Err((
             -32_603,
             "it was told tok-of-another-123456 by somebody",
@@ -58,7 +59,7 @@ async fn credentials_are_struck_from_errors_and_from_names_too() {
         _ => None,
     })
     .await;
-    let house = house(&[("s", &behind)]).await;
+    let house = house(&[("s", &upstream)]).await;
     for way in WAYS {
         let mut host = house.host(way, json!({})).await;
         let uri = json!({"uri": "airlock://s/a:1"});
@@ -81,15 +82,15 @@ async fn credentials_are_struck_from_errors_and_from_names_too() {
     }
 }
 
-/// What a run of this session carries.
+/// Returns the labels of a run in this session.
 async fn carried(host: &mut Host) -> String {
     let run = host.run("return 1").await;
     run["structuredContent"]["flow"]["labels"].to_string()
 }
 
 #[tokio::test]
-async fn whatever_a_server_says_counts_as_read() {
-    let behind = saying(|method, _| match method {
+async fn passed_through_content_counts_as_read() {
+    let upstream = saying(|method, _| match method {
         "resources/list" => Some(Ok(
             json!({"resources": [{"uri": "a:1", "name": "What Ada owes"}]}),
         )),
@@ -109,7 +110,7 @@ async fn whatever_a_server_says_counts_as_read() {
     ] {
         for way in WAYS {
             let reads = Label::parse("private:notes").unwrap();
-            let saying = Saying {
+            let saying = LabelRule {
                 server: "s".into(),
                 reads: Some(Labels::from_iter([reads])),
                 tools: None,
@@ -120,22 +121,23 @@ async fn whatever_a_server_says_counts_as_read() {
                 origin: String::new(),
             };
             let flow = FlowConfig {
-                sayings: Sayings(vec![saying]),
+                label_config: LabelConfig(vec![saying]),
                 ..FlowConfig::default()
             };
-            let builder = before(&[("s", &behind)]).flow(flow);
-            let house = House::built(builder, offering(&["s"])).await;
+            let builder = before(&[("s", &upstream)]).flow(flow);
+            let house = TestServer::built(builder, offering(&["s"])).await;
             let mut host = house.host(way, json!({})).await;
             let before = carried(&mut host).await;
             assert!(!before.contains("private:notes"), "{way}: {before}");
-            // Whoever keeps no handle has read it all the same.
+            // Data counts as read even if the host drops its handle.
             host.handle = None;
             let _ = host.request(method, params.clone()).await;
             host.handle = None;
             let after = carried(&mut host).await;
             assert!(after.contains("private:notes"), "{way} {method}: {after}");
-            // The same once more, beside a session that has read it already, is found again.
-            if way.over == Over::Http && way.era == Era::Modern {
+            // Another session that reads the same data gets a handle too, so that it can be found
+            // again.
+            if way.over == HostTransport::Http && way.era == Era::Modern {
                 let mut other = house.host(way, json!({})).await;
                 if other.request(method, params.clone()).await.is_ok() {
                     assert!(other.handle.is_some(), "{way} {method}");
@@ -146,9 +148,9 @@ async fn whatever_a_server_says_counts_as_read() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_ends_by_its_bytes_and_is_read_once_for_all() {
+async fn endless_list_is_cut_by_bytes_and_read_once() {
     static PAGES: AtomicUsize = AtomicUsize::new(0);
-    let behind = saying(|method, _| {
+    let upstream = saying(|method, _| {
         if method != "resources/list" {
             return None;
         }
@@ -158,7 +160,7 @@ async fn a_list_without_end_ends_by_its_bytes_and_is_read_once_for_all() {
         Some(Ok(json!({"resources": [item], "nextCursor": "n"})))
     })
     .await;
-    let house = house(&[("s", &behind)]).await;
+    let house = house(&[("s", &upstream)]).await;
     let mut host = house.host(WAYS[2], json!({})).await;
     for _ in 0..8 {
         host.begin("resources/list", json!({})).await;
@@ -167,14 +169,14 @@ async fn a_list_without_end_ends_by_its_bytes_and_is_read_once_for_all() {
     let listed = list["resources"].as_array().unwrap();
     assert!(listed.len() <= 5, "{list}");
     assert!(!list.to_string().contains("xxxx"));
-    // One page more than what is kept, for each of two readings: the one that was going on when
-    // the others came, and one for them.
+    // At most two reads take place: the one in progress when the other requests arrive, and one for
+    // those requests. Each read gets one page more than airlock keeps.
     let pages = PAGES.load(Ordering::Relaxed);
     assert!((1..=4 * 3).contains(&pages), "{pages} pages");
 }
 
 #[tokio::test]
-async fn a_name_means_one_prompt_whoever_lists_it() {
+async fn prompt_name_is_unambiguous_across_servers() {
     let first = saying(|method, params| match method {
         "prompts/list" => Some(Ok(
             json!({"prompts": [{"name": "b.c"}, {"name": "x\u{202e}"}, {"name": "b_c"}]}),
@@ -237,15 +239,15 @@ async fn a_name_means_one_prompt_whoever_lists_it() {
 }
 
 #[tokio::test]
-async fn what_went_wrong_with_a_server_is_not_said_to_be_a_resource_that_is_not_there() {
-    let behind = saying(|method, params| match (method, params["uri"].as_str()) {
+async fn server_failure_is_not_resource_not_found() {
+    let upstream = saying(|method, params| match (method, params["uri"].as_str()) {
         ("resources/read", Some("a:none")) => Some(Err((-32_002, "none"))),
         ("resources/read", Some("a:new")) => Some(Err((-32_602, "none"))),
         ("resources/read", _) => Some(Err((-32_603, "broken"))),
         _ => None,
     })
     .await;
-    let house = house(&[("s", &behind)]).await;
+    let house = house(&[("s", &upstream)]).await;
     for way in WAYS {
         let mut host = house.host(way, json!({})).await;
         let none = match way.era {
@@ -260,7 +262,7 @@ async fn what_went_wrong_with_a_server_is_not_said_to_be_a_resource_that_is_not_
 }
 
 #[tokio::test]
-async fn an_address_is_not_guessed_while_a_server_that_may_have_it_is_silent() {
+async fn unknown_address_is_not_guessed_while_a_server_is_silent() {
     let lists = saying(|method, _| match method {
         "resources/list" => Some(Ok(json!({"resources": [{"uri": "a:1"}]}))),
         "resources/read" => Some(Ok(

@@ -1,23 +1,23 @@
-//! Hosts that say what they want, close their side and read on.
+//! Hosts that send their requests, close their side and continue to read.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use super::host::House;
+use super::host::TestServer;
 use super::*;
 use crate::serve::rpc;
-use crate::serve::stdio::Parting;
+use crate::serve::stdio::DrainTimeouts;
 use crate::upstream::era::MODERN_VERSION;
 
-/// Longer than anything takes on a machine that is busy with other tests.
+/// Time limit that is long enough on a machine that is busy with other tests.
 const LONG: Duration = Duration::from_secs(600);
-/// Much shorter than that, and still long for a busy machine.
+/// Much shorter than `LONG`, and still long enough for a busy machine.
 const SOON: Duration = Duration::from_secs(120);
 
-/// All that is answered to these lines, with nothing said behind them.
-async fn answers_to(house: &House, lines: &[Value], parting: Parting) -> Vec<Value> {
+/// Returns all answers to these lines; the host then closes its side.
+async fn answers_to(house: &TestServer, lines: &[Value], parting: DrainTimeouts) -> Vec<Value> {
     let (mut input, theirs) = tokio::io::duplex(1024 * 1024);
     let (ours, mut output) = tokio::io::duplex(1024 * 1024);
     for line in lines {
@@ -44,11 +44,11 @@ fn call(id: u64, code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_was_read_before_the_end_of_the_input_is_answered() {
-    let house = House::open(settings()).await;
+async fn requests_read_before_eof_are_answered() {
+    let house = TestServer::open(settings()).await;
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
-    let parting = Parting {
+    let parting = DrainTimeouts {
         by_itself: LONG,
         as_cancelled: LONG,
         read: LONG,
@@ -66,9 +66,9 @@ async fn what_was_read_before_the_end_of_the_input_is_answered() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_after_the_end_of_the_input_is_answered_as_cancelled() {
-    let house = House::open(settings()).await;
-    let parting = Parting {
+async fn unfinished_requests_after_eof_are_answered_as_cancelled() {
+    let house = TestServer::open(settings()).await;
+    let parting = DrainTimeouts {
         by_itself: Duration::ZERO,
         as_cancelled: LONG,
         read: LONG,
@@ -78,13 +78,13 @@ async fn what_does_not_end_after_the_end_of_the_input_is_answered_as_cancelled()
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(answers[0]["id"], 1);
     let told = answers[0]["result"].to_string();
-    assert!(told.contains("the host is gone"), "{told}");
+    assert!(told.contains("the host disconnected"), "{told}");
 }
 
 #[tokio::test]
-async fn whoever_listens_is_answered_at_once_after_the_end_of_the_input() {
-    let house = House::open(settings()).await;
-    let parting = Parting {
+async fn subscription_is_answered_at_eof() {
+    let house = TestServer::open(settings()).await;
+    let parting = DrainTimeouts {
         by_itself: LONG,
         as_cancelled: LONG,
         read: LONG,
@@ -96,7 +96,7 @@ async fn whoever_listens_is_answered_at_once_after_the_end_of_the_input() {
         json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
     let asked = [listen];
     let answers = timeout(SOON, answers_to(&house, &asked, parting)).await;
-    let answers = answers.expect("nothing is waited for");
+    let answers = answers.expect("serving ends at once");
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(
         answers[0]["result"]["resultType"], "complete",
@@ -105,10 +105,10 @@ async fn whoever_listens_is_answered_at_once_after_the_end_of_the_input() {
 }
 
 #[tokio::test]
-async fn a_host_that_does_not_read_keeps_nobody_after_the_end_of_the_input() {
-    let house = House::open(settings()).await;
+async fn unread_output_does_not_block_exit_after_eof() {
+    let house = TestServer::open(settings()).await;
     let none = Duration::ZERO;
-    let parting = Parting {
+    let parting = DrainTimeouts {
         by_itself: none,
         as_cancelled: none,
         read: none,
@@ -122,6 +122,6 @@ async fn a_host_that_does_not_read_keeps_nobody_after_the_end_of_the_input() {
         .unwrap();
     drop(input);
     let served = timeout(SOON, house.over((theirs, ours), parting)).await;
-    served.expect("nobody is waited for").unwrap();
+    served.expect("serving ends at once").unwrap();
     drop(unread);
 }

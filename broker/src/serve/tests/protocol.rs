@@ -1,10 +1,10 @@
-//! Handshakes, errors and garbage.
+//! Handshakes, errors and invalid messages.
 
 use super::*;
 use crate::upstream::era::MODERN_VERSION;
 
 #[tokio::test]
-async fn the_older_era_begins_with_a_handshake_that_agrees_on_a_revision() {
+async fn older_era_handshake_negotiates_revision() {
     let mut host = Host::connect(LEGACY, settings()).await;
     for (wanted, agreed) in [
         ("2025-11-25", "2025-11-25"),
@@ -21,7 +21,7 @@ async fn the_older_era_begins_with_a_handshake_that_agrees_on_a_revision() {
 }
 
 #[tokio::test]
-async fn the_newer_era_is_discovered_and_every_result_says_what_it_is() {
+async fn newer_era_is_discovered_and_results_carry_type() {
     let mut host = Host::connect(MODERN, settings()).await;
     let found = host.request("server/discover", json!({})).await.unwrap();
     assert_eq!(found["supportedVersions"], json!([MODERN_VERSION]));
@@ -41,7 +41,7 @@ async fn the_newer_era_is_discovered_and_every_result_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_not_spoken_is_refused_with_those_that_are() {
+async fn unsupported_revision_is_refused_with_supported_ones() {
     let mut host = Host::connect(LEGACY, settings()).await;
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2099-01-01"});
     let error = host
@@ -49,12 +49,13 @@ async fn a_revision_that_is_not_spoken_is_refused_with_those_that_are() {
         .await
         .unwrap_err();
     assert_eq!(error["code"], -32_022);
-    // Those that `server/discover` tells; the older ones are agreed on in another way.
+    // Only the versions that `server/discover` reports. The older versions are negotiated by the
+    // handshake.
     assert_eq!(error["data"]["supported"], json!([MODERN_VERSION]));
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_an_error_with_the_right_code() {
+async fn invalid_requests_get_correct_error_codes() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let not_found = if way.era == Era::Legacy {
@@ -95,7 +96,7 @@ async fn what_cannot_be_answered_is_an_error_with_the_right_code() {
 }
 
 #[tokio::test]
-async fn garbage_is_answered_once_and_ends_nothing() {
+async fn garbage_is_answered_once_and_connection_continues() {
     let mut host = Host::connect(LEGACY, settings()).await;
     for (line, code) in [
         ("not json", Some(-32_700)),
@@ -137,7 +138,7 @@ async fn garbage_is_answered_once_and_ends_nothing() {
 }
 
 #[tokio::test]
-async fn s8_2_the_recommended_system_prompt_is_a_prompt_with_the_whole_workflow() {
+async fn s8_2_system_prompt_is_a_prompt_with_full_workflow() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let list = host.request("prompts/list", json!({})).await.unwrap();
@@ -147,7 +148,7 @@ async fn s8_2_the_recommended_system_prompt_is_a_prompt_with_the_whole_workflow(
             .await
             .unwrap();
         let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-        assert_eq!(text, super::super::system_prompt(Mode::Code));
+        assert_eq!(text, super::super::system_prompt(ListMode::Code));
         for part in [
             "FIND",
             "READ",
@@ -162,7 +163,7 @@ async fn s8_2_the_recommended_system_prompt_is_a_prompt_with_the_whole_workflow(
 }
 
 #[tokio::test]
-async fn the_list_of_tools_is_short_and_never_changes() {
+async fn tool_list_is_short_and_constant() {
     for way in WAYS {
         let mut host = Host::connect(way, settings()).await;
         let before = host.request("tools/list", json!({})).await.unwrap();

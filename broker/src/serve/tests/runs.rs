@@ -1,20 +1,20 @@
-//! Scripts of a host: their results, their progress, their end from outside.
+//! Scripts of a host: results, progress, and cancellation.
 
-use super::behind::Behind;
-use super::host::House;
+use super::fake_upstream::FakeUpstream;
+use super::host::TestServer;
 use super::*;
-use crate::config::Server;
+use crate::config::ServerConfig;
 
-async fn knowing(way: Way) -> Host {
-    let settings = Settings {
+async fn knowing(way: HostKind) -> Host {
+    let settings = ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
     Host::connect(way, settings).await
 }
 
 #[tokio::test]
-async fn a_result_has_value_console_and_calls_for_a_model_and_the_report_for_a_program() {
+async fn result_has_text_for_model_and_report_for_program() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let code = "console.log('hello'); console.warn('careful');
@@ -41,7 +41,7 @@ async fn a_result_has_value_console_and_calls_for_a_model_and_the_report_for_a_p
 }
 
 #[tokio::test]
-async fn an_error_says_where_and_what_happened_before_it() {
+async fn error_text_has_place_and_prior_events() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let result = host.run("await word.echo({});\nawait word.fail({});").await;
@@ -61,10 +61,10 @@ async fn an_error_says_where_and_what_happened_before_it() {
 }
 
 #[tokio::test]
-async fn what_the_check_found_stands_in_the_text_that_a_model_reads() {
+async fn check_findings_are_in_result_text() {
     for way in WAYS {
         let mut host = knowing(way).await;
-        // It runs to its end, and does not what was meant.
+        // The script runs to its end, but does not do what was meant.
         let result = host.run("word.echo({});\nreturn 1").await;
         let said = text(&result);
         assert!(!is_error(&result), "{said}");
@@ -78,12 +78,12 @@ async fn what_the_check_found_stands_in_the_text_that_a_model_reads() {
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }
-        // What stopped it is told once.
+        // The finding that stopped the script is reported once.
         let stopped = host.run("return await word.ehco({})").await;
         let said = text(&stopped);
         let message = stopped["structuredContent"]["findings"][0]["message"].as_str();
         assert_eq!(said.matches(message.unwrap()).count(), 1, "{said}");
-        // A line at which it ends is quoted once, whatever was found in it before.
+        // The line of an error is quoted once, even if the check has findings there.
         let ended = host.run("word.echo({}); throw new Error('no')").await;
         let said = text(&ended);
         assert!(said.contains("warning: script.js:1:"), "{said}");
@@ -98,9 +98,9 @@ async fn what_the_check_found_stands_in_the_text_that_a_model_reads() {
 }
 
 #[tokio::test]
-async fn a_direct_call_that_fails_knows_of_no_script() {
+async fn failed_direct_call_mentions_no_script() {
     for way in WAYS {
-        for mode in [Mode::Progressive, Mode::Stable] {
+        for mode in [ListMode::Progressive, ListMode::Stable] {
             let mut host = Host::connect(way, in_mode(mode)).await;
             host.descriptions("?tools=word.echo,word.fail").await;
             for (tool, args, became, code) in [
@@ -119,7 +119,7 @@ async fn a_direct_call_that_fails_knows_of_no_script() {
                 ),
             ] {
                 let result = match mode {
-                    Mode::Stable => {
+                    ListMode::Stable => {
                         let name = format!("word.{tool}");
                         host.call("call_tool", json!({"name": name, "args": args}))
                             .await
@@ -140,7 +140,7 @@ async fn a_direct_call_that_fails_knows_of_no_script() {
 }
 
 #[tokio::test]
-async fn arguments_that_make_no_sense_are_named() {
+async fn invalid_arguments_are_named() {
     for way in WAYS {
         let mut host = knowing(way).await;
         for (args, expected) in [
@@ -193,7 +193,7 @@ async fn arguments_that_make_no_sense_are_named() {
 }
 
 #[tokio::test]
-async fn a_host_that_wants_progress_gets_a_line_for_each_call() {
+async fn progress_is_sent_per_call_if_requested() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let params = json!({
@@ -227,7 +227,7 @@ async fn a_host_that_wants_progress_gets_a_line_for_each_call() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_cancelled_ends_its_run_and_is_not_answered() {
+async fn cancelled_request_ends_run_without_answer() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let params = json!({
@@ -246,7 +246,7 @@ async fn a_request_that_is_cancelled_ends_its_run_and_is_not_answered() {
 }
 
 #[tokio::test]
-async fn a_long_value_is_cut_and_can_be_read_to_its_end() {
+async fn long_value_is_cut_and_readable_in_full() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let result = host.run("return 'ä'.repeat(40000)").await;
@@ -268,7 +268,7 @@ async fn contents(host: &mut Host, uri: &str) -> Value {
     read.unwrap()["contents"].clone()
 }
 
-/// All of a kept text by a reader that counts bytes by itself.
+/// Reads a complete kept text with a reader that computes the positions itself.
 async fn read_by(host: &mut Host, uri: &str, length: usize) -> String {
     let (mut read, mut at) = (String::new(), 0);
     loop {
@@ -281,7 +281,7 @@ async fn read_by(host: &mut Host, uri: &str, length: usize) -> String {
     }
 }
 
-/// The same by a reader that goes where each page says.
+/// Reads a complete kept text with a reader that follows the address on each page.
 async fn read_on(host: &mut Host, uri: &str) -> String {
     let (mut read, mut next) = (String::new(), format!("{uri}?from=0&length=20001"));
     loop {
@@ -301,7 +301,7 @@ async fn read_on(host: &mut Host, uri: &str) -> String {
 }
 
 #[tokio::test]
-async fn pages_of_a_value_and_of_the_console_lose_no_character() {
+async fn pages_of_value_and_console_lose_no_character() {
     for (way, (letter, times)) in
         WAYS.into_iter()
             .zip([("a", 90_001), ("ä", 45_001), ("漢", 30_001), ("🦀", 22_501)])
@@ -319,7 +319,7 @@ async fn pages_of_a_value_and_of_the_console_lose_no_character() {
             assert!(read_by(&mut host, uri, 20_000).await == expected, "{way}");
             assert!(read_on(&mut host, uri).await == expected, "{way} {part}");
         }
-        // What is told to a model: the rest begins where the text was cut.
+        // The address in the text for the model begins where the text was cut.
         let said = text(&result);
         let (head, rest) = said.split_once("\n… cut after ").unwrap();
         let uri = rest.split_once(" is at ").unwrap().1;
@@ -332,7 +332,7 @@ async fn pages_of_a_value_and_of_the_console_lose_no_character() {
 }
 
 #[tokio::test]
-async fn a_page_that_cannot_be_is_refused_with_what_there_is() {
+async fn impossible_page_is_refused_with_range() {
     for way in WAYS {
         let mut host = knowing(way).await;
         let result = host.run("return 'ä'.repeat(40000)").await;
@@ -357,7 +357,7 @@ async fn a_page_that_cannot_be_is_refused_with_what_there_is() {
 }
 
 #[tokio::test]
-async fn tools_are_found_by_words_by_pattern_and_by_server() {
+async fn search_finds_by_words_pattern_and_server() {
     for way in WAYS {
         let mut host = knowing(way).await;
         for (args, expected) in [
@@ -380,25 +380,25 @@ async fn tools_are_found_by_words_by_pattern_and_by_server() {
             .await;
         assert!(text(&found).contains("to_upper("), "{found}");
         let found = host.call("search_tools", json!({"query": "xyzzy"})).await;
-        assert!(!is_error(&found) && text(&found).contains("no tool fits"));
+        assert!(!is_error(&found) && text(&found).contains("no tool matches"));
     }
 }
 
 #[tokio::test]
-async fn a_script_that_names_a_server_which_cannot_be_reached_is_told_why_and_what_next() {
+async fn script_naming_unreachable_server_gets_reason() {
     for way in WAYS {
-        let closed = Behind::saying(json!([]), |method, _| {
+        let closed = FakeUpstream::saying(json!([]), |method, _| {
             (method == "initialize").then_some(Err((-32_000, "closed for today")))
         });
-        let server = Server::new(closed.await.spec("maps"));
-        let house = House::before(server, settings()).await;
+        let server = ServerConfig::new(closed.await.spec("maps"));
+        let house = TestServer::before(server, settings()).await;
         let mut host = house.host(way, json!({})).await;
         let ran = host.run("return await maps.route({from: 'home'})").await;
         let said = text(&ran);
         for part in [
             "the server `maps` cannot be used now",
             "closed for today",
-            "It is tried again",
+            "airlock tries again",
         ] {
             assert!(said.contains(part), "{part} in {said}");
         }

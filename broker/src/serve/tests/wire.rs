@@ -1,4 +1,4 @@
-//! HTTP as the hosts of the tests speak it.
+//! HTTP client of the test hosts.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::serve::rpc;
 
-/// A response as it came.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) status: u16,
@@ -18,7 +18,7 @@ pub(super) struct Page {
     pub(super) body: String,
 }
 
-/// One request whose whole response is waited for.
+/// Sends one request and waits for the complete response.
 pub(super) async fn fetch(
     address: SocketAddr,
     verb: &str,
@@ -36,7 +36,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// The headers that go with a message, in either era.
+/// Returns the headers of a message, in either era.
 pub(super) fn headers_of(message: &Value, session: Option<String>) -> Vec<(&'static str, String)> {
     let mut headers = vec![
         ("Content-Type", "application/json".to_owned()),
@@ -89,7 +89,7 @@ pub(super) async fn post_and_hear(
     }
 }
 
-/// The older HTTP: a response ends where its connection does.
+/// Opens a connection with HTTP/1.0, so that a response ends when the connection closes.
 pub(super) async fn open(
     address: SocketAddr,
     verb: &str,

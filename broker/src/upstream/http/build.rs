@@ -1,5 +1,5 @@
-//! What an HTTP link is made of: the client, the configured headers, and the
-//! headers that repeat what a message says.
+//! Construction of an HTTP link: the client, the configured headers, and the headers that repeat
+//! parts of the message.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -16,22 +16,25 @@ use crate::upstream::spec::ServerUrl;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// Follows nobody, repeats nothing, and takes no proxy from the environment.
+/// Builds a client that follows no redirects, retries nothing, and takes no proxy from the
+/// environment.
 pub(crate) fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // An embedding application may have chosen a provider already; its choice stays.
+        // If an embedding application has already installed a provider, that one is kept.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let mut builder = Client::builder()
         .connect_timeout(connect_timeout)
         .redirect(reqwest::redirect::Policy::none())
-        // By default a stream that the server refuses is sent again; a call is made once.
+        // By default reqwest resends a request on a refused HTTP/2 stream. A call must be sent only
+        // once.
         .retry(reqwest::retry::never())
         .no_proxy()
         .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
     if url.url().scheme() == "http" {
-        // No certificate is ever looked at: do without the machine's store of them.
+        // Over plain HTTP no certificate is checked, so the system's certificate store is not
+        // loaded.
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| ConnectError::Unreachable {
@@ -48,12 +51,12 @@ pub(super) fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap, Conn
             why: why.to_owned(),
         };
         let key = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| wrong("it is not a header name"))?;
+            .map_err(|_| wrong("this is not a valid header name"))?;
         if key.as_str().starts_with("mcp-") {
-            return Err(wrong("headers of the protocol are set by the protocol"));
+            return Err(wrong("airlock sets the `Mcp-*` headers itself"));
         }
         let mut value = HeaderValue::from_str(value.expose())
-            .map_err(|_| wrong("its value has a character that no header can carry"))?;
+            .map_err(|_| wrong("the value has a character that is not allowed in headers"))?;
         value.set_sensitive(true);
         map.append(key, value);
     }

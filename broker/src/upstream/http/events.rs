@@ -1,4 +1,4 @@
-//! The answer as a stream of events, and taking it up again when it breaks.
+//! Reads answers from a stream of events, and resumes the stream when it breaks.
 
 use std::time::Duration;
 
@@ -8,33 +8,32 @@ use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::{HttpLink, plain};
 use crate::upstream::era::Era;
-use crate::upstream::inquiry::Behind;
 use crate::upstream::jsonrpc::Answer;
-use crate::upstream::link::LinkError;
+use crate::upstream::outgoing::LinkError;
+use crate::upstream::server_request::CallOrigin;
 use crate::upstream::sse::SseReader;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-/// Attempts to take a stream up again that fail one after the other.
+/// Maximum number of consecutive failed attempts to resume a stream.
 const FAILURES_MAX: usize = 4;
-/// Before a broken stream is taken up again, unless the server names a time.
+/// Pause before a broken stream is resumed, unless the server sets one.
 const RESUME_AFTER: Duration = Duration::from_millis(250);
 const RESUME_AFTER_MIN: Duration = Duration::from_millis(100);
 const RESUME_AFTER_MAX: Duration = Duration::from_secs(30);
 
 impl HttpLink {
-    /// Reads until the answer comes. A stream that breaks before is taken up
-    /// again where the older era allows it: the server has named its events.
-    /// How long all that may take is the caller's to say.
+    /// Reads events until the answer arrives. In the older era, a broken stream is resumed if the
+    /// server sent event ids. The caller limits the total time.
     pub(super) async fn read_events(
         &self,
         response: Response,
         id: u64,
-        behind: Option<&Behind>,
+        origin: Option<&CallOrigin>,
     ) -> Result<Answer, LinkError> {
         let mut reader = SseReader::new(self.0.message_bytes_max);
         let mut stream = response;
         loop {
-            let broken = match self.next_answer(stream, (id, behind), &mut reader).await {
+            let broken = match self.next_answer(stream, id, origin, &mut reader).await {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => LinkError::disconnected("the stream ended before the answer"),
                 Err(error) => error,
@@ -50,8 +49,9 @@ impl HttpLink {
         }
     }
 
-    /// What a server of the older era tells outside of all requests, until it ends the stream.
-    /// Nobody stands behind it: whatever it asks there is refused.
+    /// Reads a server's messages that are unrelated to any request, in the older era, until the
+    /// server ends the stream. The messages belong to no call, so any request among them is
+    /// refused.
     pub(crate) async fn attend(
         &self,
         reader: &mut SseReader,
@@ -67,12 +67,12 @@ impl HttpLink {
         let response = response.map_err(|error| LinkError::disconnected(plain(&error)))?;
         let status = response.status();
         if !status.is_success() || !is_events(&response) {
-            return Err(self.status_error(status, "it has no stream of its own"));
+            return Err(self.status_error(status, "no stream outside of requests"));
         }
         opened();
         reader.restart();
-        // No request of ours has this number.
-        self.next_answer(response, (0, None), reader).await?;
+        // No request has the id 0.
+        self.next_answer(response, 0, None, reader).await?;
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl HttpLink {
         disconnected && self.era() == Some(Era::Legacy)
     }
 
-    /// The rest of the stream, after the time that the server wants to be left alone.
+    /// Requests the rest of the stream, after the pause that the server set.
     async fn resume(&self, reader: &SseReader) -> Option<Response> {
         let event = HeaderValue::from_str(reader.last_id()?).ok()?;
         let pause = reader.retry().unwrap_or(RESUME_AFTER);
@@ -103,7 +103,7 @@ impl HttpLink {
                 Ok(response) if response.status().is_success() => {
                     return is_events(&response).then_some(response);
                 }
-                // It does not want to; a gateway or a server in trouble may, later.
+                // The server refuses. Only a 5xx error may be temporary and causes another attempt.
                 Ok(response) if !response.status().is_server_error() => return None,
                 Ok(_) | Err(_) => {}
             }
@@ -114,7 +114,8 @@ impl HttpLink {
     async fn next_answer(
         &self,
         mut response: Response,
-        (id, behind): (u64, Option<&Behind>),
+        id: u64,
+        origin: Option<&CallOrigin>,
         reader: &mut SseReader,
     ) -> Result<Option<Answer>, LinkError> {
         loop {
@@ -127,7 +128,7 @@ impl HttpLink {
                 .push(&chunk)
                 .map_err(|_| LinkError::too_large(self.0.message_bytes_max))?;
             for event in events {
-                if let Some(answer) = self.hear(&event.data, id, behind) {
+                if let Some(answer) = self.hear(&event.data, id, origin) {
                     return Ok(Some(answer));
                 }
             }
@@ -135,7 +136,7 @@ impl HttpLink {
     }
 }
 
-/// Whether what follows is a stream of events.
+/// Whether the response is a stream of events.
 pub(super) fn is_events(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     kind.and_then(|kind| kind.to_str().ok())

@@ -1,4 +1,4 @@
-//! Calls that are answered well, badly, late, twice, or never.
+//! Calls with valid, invalid, late, repeated and missing answers.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use airlock_core::outcome::Reply;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Say, error, result, text, words};
+use super::fake::{FakeReply, FakeServer, error, result, text, words};
 
-/// Does what the call's argument `do` says, and echoes it otherwise.
-fn playing(script: impl Fn(&str, &Value) -> Vec<Say> + Send + Sync + 'static) -> Fake {
-    Fake::calling(move |_, message| {
+/// Creates a server that does what the argument `do` of a call names, and echoes the argument
+/// otherwise.
+fn playing(script: impl Fn(&str, &Value) -> Vec<FakeReply> + Send + Sync + 'static) -> FakeServer {
+    FakeServer::calling(move |_, message| {
         script(
             message["params"]["arguments"]["do"]
                 .as_str()
@@ -20,8 +21,8 @@ fn playing(script: impl Fn(&str, &Value) -> Vec<Say> + Send + Sync + 'static) ->
     })
 }
 
-fn raw(message: &Value, result: &str) -> Say {
-    Say::Raw(
+fn raw(message: &Value, result: &str) -> FakeReply {
+    FakeReply::Raw(
         format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}\n",
             message["id"]
@@ -30,12 +31,12 @@ fn raw(message: &Value, result: &str) -> Say {
     )
 }
 
-fn stray(bytes: &[u8]) -> Say {
-    Say::Raw(bytes.to_vec())
+fn stray(bytes: &[u8]) -> FakeReply {
+    FakeReply::Raw(bytes.to_vec())
 }
 
 #[tokio::test]
-async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() {
+async fn each_answer_kind_is_decoded_and_connection_survives() {
     let fake = playing(|trick, message| {
         match trick {
         "value" => vec![raw(
@@ -46,7 +47,7 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
             message,
             r#"{"content":[{"type":"text","text":"bad"}],"isError":true}"#,
         )],
-        "rpc-error" => vec![Say::Json(error(message, -32_602))],
+        "rpc-error" => vec![FakeReply::Json(error(message, -32_602))],
         "input" => vec![raw(
             message,
             r#"{"resultType":"input_required","inputRequests":{}}"#,
@@ -55,7 +56,7 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
             message,
             &format!(r#"{{"content":[],"x":"{}"}}"#, "x".repeat(400_000)),
         )],
-        "too-large-id-behind" => vec![Say::Raw(
+        "too-large-id-behind" => vec![FakeReply::Raw(
             format!(
                 "{{\"result\":{{\"x\":\"{}\"}},\"jsonrpc\":\"2.0\",\"id\":{}}}\n",
                 "x".repeat(400_000),
@@ -75,7 +76,7 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
                 "]".repeat(30_000)
             ),
         )],
-        "utf-8" => vec![Say::Raw(
+        "utf-8" => vec![FakeReply::Raw(
             [
                 format!(
                     "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":\"",
@@ -86,12 +87,12 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
             ]
             .concat(),
         )],
-        "no-result" => vec![Say::Json(json!({"jsonrpc": "2.0", "id": message["id"]}))],
+        "no-result" => vec![FakeReply::Json(json!({"jsonrpc": "2.0", "id": message["id"]}))],
         "garbage-before" => vec![
             stray(b"Listening on port 1\n\n{\"level\":\"info\"}\n\xff\xfe\n[1]\n"),
-            Say::Json(json!({"jsonrpc": "2.0", "id": 999_999, "result": {}})),
-            Say::Json(json!({"jsonrpc": "2.0", "id": "other", "result": {}})),
-            Say::Json(text(message, "clean")),
+            FakeReply::Json(json!({"jsonrpc": "2.0", "id": 999_999, "result": {}})),
+            FakeReply::Json(json!({"jsonrpc": "2.0", "id": "other", "result": {}})),
+            FakeReply::Json(text(message, "clean")),
         ],
         "too-large-notification" => vec![
             stray(
@@ -102,16 +103,16 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
                 .as_bytes(),
             ),
             stray(format!("DEBUG {}\n", "x".repeat(400_000)).as_bytes()),
-            Say::Json(text(message, "unharmed")),
+            FakeReply::Json(text(message, "unharmed")),
         ],
         "twice" => vec![
-            Say::Json(text(message, "first")),
-            Say::Json(text(message, "second")),
+            FakeReply::Json(text(message, "first")),
+            FakeReply::Json(text(message, "second")),
         ],
-        "string-id" => vec![Say::Json(
+        "string-id" => vec![FakeReply::Json(
             json!({"jsonrpc": "2.0", "id": message["id"].to_string(), "result": {"content": []}}),
         )],
-        _ => vec![Say::Json(text(message, "fine"))],
+        _ => vec![FakeReply::Json(text(message, "fine"))],
     }
     });
     let (connected, _) = fake.connect().await;
@@ -154,10 +155,10 @@ async fn each_kind_of_answer_is_read_for_what_it_is_and_the_next_call_is_well() 
 }
 
 #[tokio::test]
-async fn the_arguments_arrive_byte_for_byte_and_answers_may_come_in_any_order() {
-    let fake = Fake::calling(|_, message| {
+async fn arguments_arrive_byte_for_byte_and_answers_in_any_order() {
+    let fake = FakeServer::calling(|_, message| {
         let n = message["params"]["arguments"]["n"].as_u64().unwrap();
-        vec![Say::After(
+        vec![FakeReply::After(
             Duration::from_millis(40 - 4 * n),
             text(message, &n.to_string()),
         )]
@@ -169,15 +170,14 @@ async fn the_arguments_arrive_byte_for_byte_and_answers_may_come_in_any_order() 
 }
 
 #[tokio::test]
-async fn a_line_whose_call_nobody_can_name_ends_the_connection_and_the_next_call_begins_a_new_one()
-{
+async fn unattributable_line_ends_connection_and_next_call_reconnects() {
     let fake = playing(|trick, message| match trick {
         "nameless" => vec![
-            Say::Raw(format!("{{\"result\":\"{}\"", "x".repeat(400_000)).into_bytes()),
+            FakeReply::Raw(format!("{{\"result\":\"{}\"", "x".repeat(400_000)).into_bytes()),
             stray(b"\n"),
         ],
-        "endless" => vec![Say::Raw(vec![b'x'; 2_000_000])],
-        _ => vec![Say::Json(text(message, "fine"))],
+        "endless" => vec![FakeReply::Raw(vec![b'x'; 2_000_000])],
+        _ => vec![FakeReply::Json(text(message, "fine"))],
     });
     let (connected, _) = fake.connect().await;
     for trick in ["nameless", "endless"] {
@@ -195,10 +195,13 @@ async fn a_line_whose_call_nobody_can_name_ends_the_connection_and_the_next_call
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_not_answered_times_out_and_its_late_answer_is_dropped() {
+async fn unanswered_call_times_out_and_late_answer_is_dropped() {
     let fake = playing(|trick, message| match trick {
-        "late" => vec![Say::After(Duration::from_secs(5), text(message, "late"))],
-        _ => vec![Say::Json(text(message, "fine"))],
+        "late" => vec![FakeReply::After(
+            Duration::from_secs(5),
+            text(message, "late"),
+        )],
+        _ => vec![FakeReply::Json(text(message, "fine"))],
     });
     let (connected, _) = fake.connect().await;
     let reply = connected.call(r#"{"do":"late"}"#, 1_000).await;
@@ -214,7 +217,7 @@ async fn a_call_that_is_not_answered_times_out_and_its_late_answer_is_dropped() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_is_cancelled_and_one_that_still_queues_never_leaves() {
+async fn dropped_call_is_cancelled_and_queued_one_is_never_sent() {
     let mut fake = playing(|_, _| vec![]);
     fake.spec.concurrency_max = 1;
     let (connected, _) = fake.connect().await;
@@ -231,7 +234,7 @@ async fn a_call_that_is_dropped_is_cancelled_and_one_that_still_queues_never_lea
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_cancellation_of_a_dropped_call_leaves_although_all_is_closed_at_once() {
+async fn cancellation_is_sent_even_if_closed_at_once() {
     let (connected, _) = playing(|_, _| vec![]).connect().await;
     let mut call = Box::pin(connected.call("{}", 60_000));
     tokio::select! {
@@ -240,17 +243,17 @@ async fn the_cancellation_of_a_dropped_call_leaves_although_all_is_closed_at_onc
     }
     drop(call);
     connected.upstream.close().await;
-    // The paused clock moves only when nobody has anything to do.
+    // The paused clock advances only when no task can run.
     tokio::time::sleep(Duration::from_millis(10)).await;
     assert_eq!(connected.heard("notifications/cancelled").len(), 1);
 }
 
 #[tokio::test]
-async fn a_server_that_dies_loses_the_calls_in_flight_and_is_there_for_the_next() {
+async fn server_crash_loses_in_flight_calls_and_next_call_restarts_it() {
     let fake = playing(|trick, message| match trick {
-        "die" => vec![Say::Die],
+        "die" => vec![FakeReply::Die],
         "wait" => vec![],
-        _ => vec![Say::Json(text(message, "fine"))],
+        _ => vec![FakeReply::Json(text(message, "fine"))],
     });
     let (connected, _) = fake.connect().await;
     let waiting = tokio::spawn(connected.call(r#"{"do":"wait"}"#, 60_000));
@@ -267,10 +270,10 @@ async fn a_server_that_dies_loses_the_calls_in_flight_and_is_there_for_the_next(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_come_back_is_not_sent_to_and_not_dialled_for_every_call() {
-    let fake = Fake::new(|dial, message| match dial {
-        1 => super::fake::legacy(message).unwrap_or_else(|| vec![Say::Die]),
-        _ => vec![Say::Die],
+async fn dead_server_is_not_redialled_for_every_call() {
+    let fake = FakeServer::new(|connect, message| match connect {
+        1 => super::fake::legacy(message).unwrap_or_else(|| vec![FakeReply::Die]),
+        _ => vec![FakeReply::Die],
     });
     let (connected, _) = fake.connect().await;
     assert_eq!(
@@ -282,7 +285,7 @@ async fn a_server_that_does_not_come_back_is_not_sent_to_and_not_dialled_for_eve
         let Reply::NotSent { why } = reply else {
             panic!("{reply:?}")
         };
-        assert!(why.contains("ended while connecting"), "{why}");
+        assert!(why.contains("ended during the handshake"), "{why}");
     }
     assert_eq!(connected.dials(), 3);
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -291,13 +294,13 @@ async fn a_server_that_does_not_come_back_is_not_sent_to_and_not_dialled_for_eve
 }
 
 #[tokio::test]
-async fn a_flood_of_notifications_is_counted_and_nothing_else() {
+async fn notification_flood_is_only_counted() {
     const FLOOD: usize = 200_000;
     let fake = playing(|_, message| {
         let line = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n";
         vec![
-            Say::Raw(line.repeat(FLOOD)),
-            Say::Json(text(message, "dry")),
+            FakeReply::Raw(line.repeat(FLOOD)),
+            FakeReply::Json(text(message, "dry")),
         ]
     });
     let (connected, _) = fake.connect().await;
@@ -310,14 +313,14 @@ async fn a_flood_of_notifications_is_counted_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_asks_of_us_is_answered_with_no_and_a_ping_with_yes() {
+async fn server_requests_are_refused_and_ping_is_answered() {
     let fake = playing(|_, message| {
         vec![
-            Say::Json(json!({"jsonrpc": "2.0", "id": "p", "method": "ping"})),
-            Say::Json(
+            FakeReply::Json(json!({"jsonrpc": "2.0", "id": "p", "method": "ping"})),
+            FakeReply::Json(
                 json!({"jsonrpc": "2.0", "id": 5, "method": "elicitation/create", "params": {}}),
             ),
-            Say::After(Duration::from_millis(50), text(message, "fine")),
+            FakeReply::After(Duration::from_millis(50), text(message, "fine")),
         ]
     });
     let (connected, _) = fake.connect().await;
@@ -336,10 +339,10 @@ async fn what_a_server_asks_of_us_is_answered_with_no_and_a_ping_with_yes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_listen_loses_what_began_to_leave_and_gets_nothing_else() {
-    let fake = Fake::calling(|_, _| vec![Say::Deaf]);
+async fn server_that_does_not_read_loses_started_call_only() {
+    let fake = FakeServer::calling(|_, _| vec![FakeReply::Deaf]);
     let (connected, _) = fake.connect().await;
-    // One is read; of the next as much leaves as the pipe holds.
+    // The server reads one message. Only a part of the next message fits into the pipe.
     let large = format!(r#"{{"x":"{}"}}"#, "x".repeat(200_000));
     let calls = (0..40).map(|_| connected.call(&large, 2_000));
     let mut replies: Vec<String> = join_all(calls).await.iter().map(words).collect();
@@ -353,13 +356,13 @@ async fn a_server_that_does_not_listen_loses_what_began_to_leave_and_gets_nothin
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_does_not_become_the_reason() {
+async fn unreadable_text_is_not_quoted_as_reason() {
     const SAID: &str = "customer-data";
     let fake = playing(|trick, message| match trick {
         "text" => vec![raw(message, &format!(r#""{}""#, SAID.repeat(1_000)))],
         "array" => vec![raw(message, &format!(r#"["{SAID}"]"#))],
         "structured" => vec![raw(message, &format!(r#"{{"isError":"{SAID}"}}"#))],
-        _ => vec![Say::Json(json!({
+        _ => vec![FakeReply::Json(json!({
             "jsonrpc": "2.0", "id": message["id"],
             "error": {"code": 1, "message": "no ".repeat(10_000)}
         }))],
@@ -382,7 +385,7 @@ async fn what_cannot_be_read_does_not_become_the_reason() {
 }
 
 #[tokio::test]
-async fn a_result_is_taken_at_any_depth_that_a_limit_can_name() {
+async fn result_is_accepted_at_maximum_depth() {
     let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let fake = playing(move |trick, message| {
         let levels = trick.parse().unwrap();
@@ -406,10 +409,11 @@ async fn a_result_is_taken_at_any_depth_that_a_limit_can_name() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_not_one_line_never_leave() {
-    let (connected, _) = Fake::calling(|_, message| vec![Say::Json(result(message, json!({})))])
-        .connect()
-        .await;
+async fn arguments_with_newline_are_not_sent() {
+    let (connected, _) =
+        FakeServer::calling(|_, message| vec![FakeReply::Json(result(message, json!({})))])
+            .connect()
+            .await;
     assert_eq!(words(&connected.call("{\n}", 1_000).await), "not sent");
     assert!(connected.heard("tools/call").is_empty());
 }

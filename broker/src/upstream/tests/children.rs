@@ -6,15 +6,15 @@ use airlock_core::id::{ServerName, ToolName};
 use airlock_core::outcome::Reply;
 
 use super::fake::words;
-use crate::carrier::Abilities;
-use crate::scratch::Scratch;
-use crate::upstream::caps::Caps;
+use crate::client_bridge::ClientCapabilities;
+use crate::tempdir::TempDir;
 use crate::upstream::era::{Era, EraMemory};
-use crate::upstream::pool::{Listed, Surroundings, Upstream};
+use crate::upstream::message_limits::MessageLimits;
+use crate::upstream::pool::{ServerListing, Upstream, UpstreamSettings};
 use crate::upstream::secret::Secret;
 use crate::upstream::spec::{ServerSpec, Transport};
 
-/// A server of the older era in shell; `$call` is what it does about a call.
+/// A server of the older era in shell. `CALL` is replaced by its reaction to a call.
 pub(super) const SERVER: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
 while read -r line; do
@@ -45,19 +45,19 @@ pub(super) fn shell(script: String) -> ServerSpec {
     )
 }
 
-fn surroundings() -> Surroundings {
-    Surroundings {
+fn surroundings() -> UpstreamSettings {
+    UpstreamSettings {
         base_env: vec![
             ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
             ("HOME".into(), "/nowhere".into()),
         ],
-        caps: Caps::default(),
+        message_limits: MessageLimits::default(),
         eras: EraMemory::none(),
-        abilities: Abilities::default().from_now_on(),
+        abilities: ClientCapabilities::default().from_now_on(),
     }
 }
 
-pub(super) async fn connect(spec: ServerSpec) -> (Upstream, Listed) {
+pub(super) async fn connect(spec: ServerSpec) -> (Upstream, ServerListing) {
     let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings()).await;
     (upstream, listed.remove(0))
 }
@@ -76,7 +76,7 @@ pub(super) fn stderr(upstream: &Upstream) -> String {
         .stderr
 }
 
-/// Waits until something that happens outside of us has happened.
+/// Waits for an event outside of this process.
 async fn until(mut happened: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(600) {
@@ -94,7 +94,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_child_gets_what_is_configured_and_nothing_of_our_environment() {
+async fn child_gets_configured_environment_only() {
     let mut spec = shell(SERVER.replace(
         "CALL",
         &text("$HOME $GIVEN $(env | cut -d= -f1 | sort | tr '\\n' ' ')"),
@@ -114,7 +114,7 @@ async fn a_child_gets_what_is_configured_and_nothing_of_our_environment() {
 }
 
 #[tokio::test]
-async fn stderr_is_kept_and_credentials_in_it_are_masked() {
+async fn stderr_is_kept_with_credentials_masked() {
     let mut spec = shell(SERVER.replace(
         "CALL",
         &format!("echo \"token is $TOKEN\" >&2; {}", text("done")),
@@ -132,7 +132,7 @@ async fn stderr_is_kept_and_credentials_in_it_are_masked() {
 }
 
 #[tokio::test]
-async fn a_secret_among_the_arguments_is_masked_in_what_the_server_says_of_them() {
+async fn secret_argument_is_masked_in_stderr() {
     let mut spec = shell("echo \"bad flag: $0\" >&2; exit 3".to_owned());
     if let Transport::Stdio { args, .. } = &mut spec.transport {
         args.push("--token=tok-987".into());
@@ -144,7 +144,7 @@ async fn a_secret_among_the_arguments_is_masked_in_what_the_server_says_of_them(
 }
 
 #[tokio::test]
-async fn a_child_that_dies_in_a_call_is_started_again_for_the_next() {
+async fn child_that_dies_in_a_call_is_restarted() {
     let (upstream, _) = connect(shell(SERVER.replace("CALL", "exit 7"))).await;
     for _ in 0..2 {
         let Reply::Lost { why, .. } = call(&upstream).await else {
@@ -161,16 +161,17 @@ async fn a_child_that_dies_in_a_call_is_started_again_for_the_next() {
     );
 }
 
-/// A server that only one process can be at a time, and that takes its time to end.
+/// A server that allows only one process at a time, and that takes a while to end.
 const ALONE: &str = r#"
 mkdir lock 2>/dev/null || exit 9
 trap 'sleep 0.2; rmdir lock' EXIT
 "#;
 
 #[tokio::test]
-async fn a_server_is_not_started_again_before_the_process_before_is_gone() {
-    let scratch = Scratch::new();
-    // It refuses `initialize`, by which it is remembered: it is started a second time.
+async fn server_restarts_only_after_old_process_is_gone() {
+    let scratch = TempDir::new();
+    // The server refuses `initialize`, although the older era was remembered for it, so it is
+    // started a second time.
     let script = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
 while read -r line; do
@@ -187,7 +188,7 @@ done
     if let Transport::Stdio { cwd, .. } = &mut spec.transport {
         *cwd = Some(scratch.path().to_owned());
     }
-    let surroundings = Surroundings {
+    let surroundings = UpstreamSettings {
         eras: EraMemory::new(|_| Some(Era::Legacy), |_, _| ()),
         ..surroundings()
     };
@@ -199,8 +200,8 @@ done
 }
 
 #[tokio::test]
-async fn closing_ends_the_child_and_all_that_it_started() {
-    // The grandchildren outlive their parent, and one of them does not heed SIGTERM.
+async fn close_kills_child_and_descendants() {
+    // The grandchildren outlive their parent, and one of them ignores SIGTERM.
     let script =
         "sleep 300 & echo $! >&2; sh -c 'trap \"\" TERM; echo $$ >&2; while :; do sleep 1; done' &";
     let (upstream, listed) =
@@ -219,7 +220,7 @@ async fn closing_ends_the_child_and_all_that_it_started() {
 }
 
 #[tokio::test]
-async fn dropping_it_all_ends_the_children_too() {
+async fn drop_kills_children() {
     let (upstream, _) = connect(shell(format!(
         "echo $$ >&2; trap '' TERM\n{}",
         SERVER.replace("CALL", ":")
@@ -232,7 +233,7 @@ async fn dropping_it_all_ends_the_children_too() {
 }
 
 #[test]
-fn a_runtime_that_ends_takes_the_children_with_it() {
+fn runtime_shutdown_kills_children() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (upstream, pid) = runtime.block_on(async {
         let (upstream, _) = connect(shell(format!(
@@ -254,7 +255,7 @@ fn a_runtime_that_ends_takes_the_children_with_it() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_used_says_why_and_hides_its_arguments() {
+async fn unusable_command_reports_reason_without_arguments() {
     for (command, script, parts) in [
         (
             "no-such-command-here",
@@ -281,7 +282,7 @@ async fn a_command_that_cannot_be_used_says_why_and_hides_its_arguments() {
         ),
     ] {
         let mut spec = shell(format!("{script} #secret-argument"));
-        // Only one of them is waited for in vain.
+        // Only this server never answers, so its time limits are short.
         if script.starts_with("cat") {
             spec.timeouts.connect = Duration::from_millis(700);
             spec.timeouts.probe = Duration::from_millis(200);

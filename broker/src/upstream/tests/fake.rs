@@ -1,4 +1,4 @@
-//! A server in memory that does what its script says.
+//! An in-memory server that follows a script.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,45 +8,47 @@ use airlock_core::outcome::Reply;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::carrier::Abilities;
-use crate::upstream::caps::Caps;
-use crate::upstream::child::Alive;
+use crate::client_bridge::ClientCapabilities;
+use crate::deadline::Deadline;
+use crate::upstream::child::LiveProcesses;
 use crate::upstream::diagnostics::Diagnostics;
 use crate::upstream::era::EraMemory;
-use crate::upstream::inquiry::Behind;
 use crate::upstream::link::Link;
-use crate::upstream::pool::{Listed, Upstream};
-use crate::upstream::server::{Against, Asked, Sent, Server};
+use crate::upstream::message_limits::MessageLimits;
+use crate::upstream::pool::{ServerListing, Upstream};
+use crate::upstream::server::{CallRevision, SendOutcome, ToolCall, UpstreamServer};
+use crate::upstream::server_request::CallOrigin;
 use crate::upstream::spec::{ServerSpec, Transport};
 use crate::upstream::stdio::StdioLink;
-use crate::upstream::wall::Wall;
 
-/// What a server does about a message.
+/// The reaction of a server to a message.
 #[derive(Debug, Clone)]
-pub(crate) enum Say {
+pub(crate) enum FakeReply {
     Json(Value),
     Raw(Vec<u8>),
     After(Duration, Value),
     Die,
-    /// From here on it reads nothing.
+    /// The server reads nothing from here on.
     Deaf,
 }
 
-type Script = dyn Fn(usize, &Value) -> Vec<Say> + Send + Sync;
+type Script = dyn Fn(usize, &Value) -> Vec<FakeReply> + Send + Sync;
 
-pub(crate) struct Fake {
+pub(crate) struct FakeServer {
     pub(crate) spec: ServerSpec,
-    pub(crate) caps: Caps,
+    pub(crate) message_limits: MessageLimits,
     pub(crate) eras: EraMemory,
-    /// What it is told that can be asked.
-    pub(crate) abilities: Abilities,
+    /// The client capabilities to send to the server.
+    pub(crate) abilities: ClientCapabilities,
     script: Arc<Script>,
     pub(crate) heard: Arc<Mutex<Vec<Value>>>,
 }
 
-impl Fake {
-    /// The script gets the number of the connection, from 1, and the message.
-    pub(crate) fn new(script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static) -> Self {
+impl FakeServer {
+    /// Creates a server. The script gets the number of the connection, from 1, and the message.
+    pub(crate) fn new(
+        script: impl Fn(usize, &Value) -> Vec<FakeReply> + Send + Sync + 'static,
+    ) -> Self {
         let transport = Transport::Stdio {
             command: "fake".into(),
             args: vec![],
@@ -55,49 +57,50 @@ impl Fake {
         };
         Self {
             spec: ServerSpec::new("fake", transport),
-            caps: Caps {
+            message_limits: MessageLimits {
                 result_bytes_max: 100_000,
                 list_page_bytes_max: 100_000,
-                ..Caps::default()
+                ..MessageLimits::default()
             },
             eras: EraMemory::none(),
-            abilities: Abilities::default(),
+            abilities: ClientCapabilities::default(),
             script: Arc::new(script),
             heard: Arc::default(),
         }
     }
 
-    /// A well-behaved server of the older era, except for `tools/call`.
+    /// Creates a well-behaved server of the older era, except for `tools/call`.
     pub(crate) fn calling(
-        script: impl Fn(usize, &Value) -> Vec<Say> + Send + Sync + 'static,
+        script: impl Fn(usize, &Value) -> Vec<FakeReply> + Send + Sync + 'static,
     ) -> Self {
-        Self::new(move |dial, message| match legacy(message) {
+        Self::new(move |connect, message| match legacy(message) {
             Some(says) => says,
-            None => script(dial, message),
+            None => script(connect, message),
         })
     }
 
-    pub(crate) async fn connect(self) -> (Connected, Listed) {
+    pub(crate) async fn connect(self) -> (ConnectedFake, ServerListing) {
         let (connected, server) = self.server();
         let (upstream, mut listed) = Upstream::connect_servers(vec![server]).await;
-        let connected = Connected {
+        let connected = ConnectedFake {
             upstream,
             ..connected
         };
         (connected, listed.remove(0))
     }
 
-    /// The server before anybody connects to it.
-    pub(crate) fn server(self) -> (Connected, Arc<Server>) {
+    /// Returns the server before any connection.
+    pub(crate) fn server(self) -> (ConnectedFake, Arc<UpstreamServer>) {
         let dials = Arc::new(Mutex::new(0));
         let (script, heard, counted) = (self.script.clone(), self.heard.clone(), dials.clone());
         let diagnostics = Arc::new(Diagnostics::default());
-        let (message_bytes_max, kept) = (self.caps.message_bytes_max(), diagnostics.clone());
-        let dial = Box::new(move || {
+        let (message_bytes_max, kept) =
+            (self.message_limits.message_bytes_max(), diagnostics.clone());
+        let connect = Box::new(move || {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             *counted.lock().unwrap() += 1;
-            let dial = *counted.lock().unwrap();
-            tokio::spawn(play(theirs, dial, script.clone(), heard.clone()));
+            let connect = *counted.lock().unwrap();
+            tokio::spawn(play(theirs, connect, script.clone(), heard.clone()));
             let (reader, writer) = tokio::io::split(ours);
             Ok(Link::Stdio(StdioLink::over(
                 reader,
@@ -106,16 +109,16 @@ impl Fake {
                 kept.clone(),
             )))
         });
-        let server = Arc::new(Server::new(
+        let server = Arc::new(UpstreamServer::new(
             self.spec,
-            self.caps,
+            self.message_limits,
             self.eras,
-            dial,
+            connect,
             diagnostics,
-            Alive::default(),
+            LiveProcesses::default(),
             self.abilities.from_now_on(),
         ));
-        let connected = Connected {
+        let connected = ConnectedFake {
             upstream: Upstream::default(),
             heard: self.heard,
             dials,
@@ -124,14 +127,14 @@ impl Fake {
     }
 }
 
-/// A fake that has been connected to.
-pub(crate) struct Connected {
+/// A fake server that has been connected.
+pub(crate) struct ConnectedFake {
     pub(crate) upstream: Upstream,
     pub(crate) heard: Arc<Mutex<Vec<Value>>>,
     dials: Arc<Mutex<usize>>,
 }
 
-impl Connected {
+impl ConnectedFake {
     pub(crate) fn call(
         &self,
         arguments: &str,
@@ -146,20 +149,27 @@ impl Connected {
         )
     }
 
-    /// A call for somebody who can be asked.
-    pub(crate) fn call_for(&self, behind: Behind) -> impl Future<Output = Reply> + Send + use<> {
-        self.call_with("{}", behind)
+    /// Makes a call whose origin can be asked.
+    pub(crate) fn call_for(
+        &self,
+        origin: CallOrigin,
+    ) -> impl Future<Output = Reply> + Send + use<> {
+        self.call_with("{}", origin)
     }
 
     pub(crate) fn call_with(
         &self,
         arguments: &str,
-        behind: Behind,
+        origin: CallOrigin,
     ) -> impl Future<Output = Reply> + Send + use<> {
         let (server, tool) = (ServerName("fake".into()), ToolName("t".into()));
-        let (wall, arguments) = (behind.wall.clone(), arguments.as_bytes().to_vec());
+        let (deadline, arguments) = (origin.deadline.clone(), arguments.as_bytes().to_vec());
         self.upstream
-            .call_in(&server, &tool, arguments, (Some(behind), wall))
+            .call_in(&server, &tool, arguments, (Some(origin), deadline))
+    }
+
+    pub(crate) fn server(&self) -> Arc<UpstreamServer> {
+        self.upstream.server(&ServerName("fake".into())).unwrap()
     }
 
     pub(crate) fn dials(&self) -> usize {
@@ -184,8 +194,8 @@ impl Connected {
 }
 
 impl Upstream {
-    /// A call of whoever compares no descriptions: its list is read where the connection is new,
-    /// and a call that did not arrive because the connection had ended is made once more.
+    /// Makes a call without comparing descriptions. The list is read if the connection is new. A
+    /// call that did not arrive because the connection had ended is made once more.
     pub(crate) fn call(
         &self,
         server: &ServerName,
@@ -193,7 +203,7 @@ impl Upstream {
         arguments: Vec<u8>,
         within: Duration,
     ) -> impl Future<Output = Reply> + Send + use<> {
-        self.call_in(server, tool, arguments, (None, Wall::new(within)))
+        self.call_in(server, tool, arguments, (None, Deadline::new(within)))
     }
 
     pub(crate) fn call_in(
@@ -201,21 +211,21 @@ impl Upstream {
         server: &ServerName,
         tool: &ToolName,
         arguments: Vec<u8>,
-        (behind, wall): (Option<Behind>, Wall),
+        (origin, deadline): (Option<CallOrigin>, Deadline),
     ) -> impl Future<Output = Reply> + Send + use<> {
-        let server = self.server(server);
-        let asked = Asked {
+        let server = self.server(server).unwrap();
+        let asked = ToolCall {
             tool: tool.0.to_string(),
             arguments,
             trace: None,
-            behind,
-            wall,
+            origin,
+            deadline,
         };
         async move {
             let (since, mut reading) = (server.readings(), server.readings());
             let mut has_ended = false;
             loop {
-                let against = Against { reading, since };
+                let against = CallRevision { reading, since };
                 if !server.is_current(against) {
                     reading = match server.list().await {
                         Ok((_, reading, _)) => reading,
@@ -225,12 +235,12 @@ impl Upstream {
                         }
                     };
                 }
-                let against = Against { reading, since };
+                let against = CallRevision { reading, since };
                 match server.clone().call(&asked, against).await {
-                    Sent::Answered(reply) => return reply,
-                    Sent::Ended(reply) if has_ended => return reply,
-                    Sent::Ended(_) => has_ended = true,
-                    Sent::Unread => {}
+                    SendOutcome::Answered(reply) => return reply,
+                    SendOutcome::Ended(reply) if has_ended => return reply,
+                    SendOutcome::Ended(_) => has_ended = true,
+                    SendOutcome::Unread => {}
                 }
             }
         }
@@ -239,7 +249,7 @@ impl Upstream {
 
 async fn play(
     stream: tokio::io::DuplexStream,
-    dial: usize,
+    connect: usize,
     script: Arc<Script>,
     heard: Arc<Mutex<Vec<Value>>>,
 ) {
@@ -249,13 +259,13 @@ async fn play(
     while let Ok(Some(line)) = lines.next_line().await {
         let message: Value = serde_json::from_str(&line).unwrap();
         heard.lock().unwrap().push(message.clone());
-        for say in script(dial, &message) {
+        for say in script(connect, &message) {
             let (delay, bytes) = match say {
-                Say::Json(value) => (None, format!("{value}\n").into_bytes()),
-                Say::Raw(bytes) => (None, bytes),
-                Say::After(delay, value) => (Some(delay), format!("{value}\n").into_bytes()),
-                Say::Die => return,
-                Say::Deaf => std::future::pending().await,
+                FakeReply::Json(value) => (None, format!("{value}\n").into_bytes()),
+                FakeReply::Raw(bytes) => (None, bytes),
+                FakeReply::After(delay, value) => (Some(delay), format!("{value}\n").into_bytes()),
+                FakeReply::Die => return,
+                FakeReply::Deaf => std::future::pending().await,
             };
             let writer = writer.clone();
             let speak = async move {
@@ -299,21 +309,24 @@ pub(crate) fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
 
-/// The answers of a well-behaved server of the older era; `None` for a call.
-pub(crate) fn legacy(message: &Value) -> Option<Vec<Say>> {
+/// Returns the answers of a well-behaved server of the older era, or `None` for a call.
+pub(crate) fn legacy(message: &Value) -> Option<Vec<FakeReply>> {
     let says = match message["method"].as_str() {
-        Some("initialize") => vec![Say::Json(initialized(message))],
-        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
+        Some("initialize") => vec![FakeReply::Json(initialized(message))],
+        Some("tools/list") => vec![FakeReply::Json(result(
+            message,
+            json!({"tools": [tool("t")]}),
+        ))],
         Some("tools/call") => return None,
         _ if message.get("id").is_some() && message.get("method").is_some() => {
-            vec![Say::Json(error(message, -32_601))]
+            vec![FakeReply::Json(error(message, -32_601))]
         }
         _ => vec![],
     };
     Some(says)
 }
 
-/// The words of a reply that a table can hold.
+/// Formats a reply as short text, for tables.
 pub(crate) fn words(reply: &Reply) -> String {
     match reply {
         Reply::Result {

@@ -1,5 +1,4 @@
-//! An HTTP server that answers each request as its script says, one
-//! connection a request.
+//! An HTTP server that answers each request by a script, with one connection per request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,35 +10,35 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::fake::{Say, legacy};
-use crate::upstream::caps::Caps;
+use super::fake::{FakeReply, legacy};
 use crate::upstream::era::EraMemory;
-use crate::upstream::pool::{Listed, Surroundings, Upstream};
+use crate::upstream::message_limits::MessageLimits;
+use crate::upstream::pool::{ServerListing, Upstream, UpstreamSettings};
 use crate::upstream::secret::Secret;
 use crate::upstream::spec::{ServerSpec, ServerUrl, Transport};
 
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     pub(super) verb: String,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: Value,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(super) fn method(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
 }
 
-pub(super) struct Page {
+pub(super) struct HttpReply {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
-    /// Leave the connection open behind the body.
+    /// Whether the connection stays open after the body.
     pub(super) hang: bool,
 }
 
-impl Page {
+impl HttpReply {
     pub(super) fn status(status: u16) -> Self {
         Self {
             status,
@@ -75,26 +74,28 @@ impl Page {
     }
 }
 
-/// What a server of the older era answers to all but calls.
-pub(super) fn older(asked: &Asked) -> Option<Page> {
+/// Returns the answers of a server of the older era to everything but calls.
+pub(super) fn older(asked: &ReceivedRequest) -> Option<HttpReply> {
     let says = legacy(&asked.body)?;
     Some(match says.into_iter().next() {
-        Some(Say::Json(value)) => Page::json(&value),
-        _ => Page::status(202),
+        Some(FakeReply::Json(value)) => HttpReply::json(&value),
+        _ => HttpReply::status(202),
     })
 }
 
-pub(super) struct Web {
+pub(super) struct FakeHttpServer {
     pub(super) url: String,
-    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
-    /// Connections that the other side closed before we did.
+    pub(super) asked: Arc<Mutex<Vec<ReceivedRequest>>>,
+    /// Number of connections that the client closed first.
     pub(super) hung_up: Arc<Mutex<usize>>,
 }
 
-type Script = dyn Fn(&Asked) -> Page + Send + Sync;
+type Script = dyn Fn(&ReceivedRequest) -> HttpReply + Send + Sync;
 
-impl Web {
-    pub(super) async fn start(script: impl Fn(&Asked) -> Page + Send + Sync + 'static) -> Self {
+impl FakeHttpServer {
+    pub(super) async fn start(
+        script: impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!(
             "http://{}/mcp?key=query-secret",
@@ -120,8 +121,8 @@ impl Web {
         web
     }
 
-    pub(super) async fn connect(&self) -> (Upstream, Listed) {
-        // Nobody waits for them in vain, so they may be long.
+    pub(super) async fn connect(&self) -> (Upstream, ServerListing) {
+        // No test waits for these limits, so they may be long.
         let (probe, connect) = (Duration::from_secs(200), Duration::from_secs(600));
         self.connect_within(probe, connect).await
     }
@@ -130,7 +131,7 @@ impl Web {
         &self,
         probe: Duration,
         connect: Duration,
-    ) -> (Upstream, Listed) {
+    ) -> (Upstream, ServerListing) {
         let url = ServerUrl::parse(&self.url).unwrap();
         let headers = vec![(
             "Authorization".to_owned(),
@@ -139,22 +140,22 @@ impl Web {
         let mut spec = ServerSpec::new("web", Transport::Http { url, headers });
         spec.timeouts.probe = probe;
         spec.timeouts.connect = connect;
-        let caps = Caps {
+        let message_limits = MessageLimits {
             result_bytes_max: 100_000,
             list_page_bytes_max: 100_000,
-            ..Caps::default()
+            ..MessageLimits::default()
         };
-        let surroundings = Surroundings {
+        let surroundings = UpstreamSettings {
             base_env: vec![],
-            caps,
+            message_limits,
             eras: EraMemory::none(),
-            abilities: crate::carrier::Abilities::ALL.from_now_on(),
+            abilities: crate::client_bridge::ClientCapabilities::ALL.from_now_on(),
         };
         let (upstream, mut listed) = Upstream::connect_all(vec![spec], &surroundings).await;
         (upstream, listed.remove(0))
     }
 
-    pub(super) fn asked(&self, method: &str) -> Vec<Asked> {
+    pub(super) fn asked(&self, method: &str) -> Vec<ReceivedRequest> {
         self.asked
             .lock()
             .unwrap()
@@ -177,8 +178,8 @@ pub(super) async fn call(upstream: &Upstream, arguments: &Value) -> Reply {
         .await
 }
 
-pub(super) fn listing(asked: &Asked, tools: &Value) -> Page {
-    Page::json(&super::fake::result(
+pub(super) fn listing(asked: &ReceivedRequest, tools: &Value) -> HttpReply {
+    HttpReply::json(&super::fake::result(
         &asked.body,
         json!({"tools": tools, "resultType": "complete"}),
     ))
@@ -187,7 +188,7 @@ pub(super) fn listing(asked: &Asked, tools: &Value) -> Page {
 async fn answer(
     mut stream: TcpStream,
     script: Arc<Script>,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     hung_up: Arc<Mutex<usize>>,
 ) {
     let Some(asked) = read(&mut stream).await else {
@@ -212,7 +213,7 @@ async fn answer(
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Asked> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -238,7 +239,7 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
     let have = body.len();
     body.resize(length, 0);
     stream.read_exact(&mut body[have..]).await.ok()?;
-    Some(Asked {
+    Some(ReceivedRequest {
         verb,
         headers,
         body: serde_json::from_slice(&body).unwrap_or_default(),

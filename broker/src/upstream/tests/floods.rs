@@ -1,4 +1,4 @@
-//! More than anybody asked for, and several calls that lose one connection at once.
+//! Servers that send too much data, and several calls that lose one connection at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,28 +10,28 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::children::{SERVER, call as call_child, connect, shell, stderr, text as child_text};
-use super::fake::{Fake, Say, text, words};
-use super::fake_http::{Page, Web, call};
+use super::fake::{FakeReply, FakeServer, text, words};
+use super::fake_http::{FakeHttpServer, HttpReply, call};
 use super::http::{event, sessions};
+use crate::deadline::Deadline;
 use crate::upstream::diagnostics::Diagnostics;
-use crate::upstream::link::Outgoing;
+use crate::upstream::outgoing::OutgoingRequest;
 use crate::upstream::stdio::StdioLink;
-use crate::upstream::wall::Wall;
 
 const GIBIBYTE: u64 = 1 << 30;
 
 #[tokio::test]
-async fn a_line_of_a_gibibyte_ends_the_connection_before_it_is_read() {
+async fn gibibyte_line_ends_connection_unread() {
     let line = tokio::io::repeat(b'x').take(GIBIBYTE);
     let diagnostics = Arc::new(Diagnostics::default());
     let link = StdioLink::over(line, tokio::io::sink(), 100_000, diagnostics);
-    let outgoing = Outgoing {
+    let outgoing = OutgoingRequest {
         method: "tools/call",
         params: "{}".to_owned(),
-        ..Outgoing::default()
+        ..OutgoingRequest::default()
     };
     let error = link
-        .request(&outgoing, &Wall::new(Duration::from_secs(60)))
+        .request(&outgoing, &Deadline::new(Duration::from_secs(60)))
         .await;
     let why = error.unwrap_err().why();
     assert!(why.contains("100000 bytes"), "{why}");
@@ -39,7 +39,7 @@ async fn a_line_of_a_gibibyte_ends_the_connection_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_and_does_not_listen_gathers_nothing_here() {
+async fn requests_of_a_server_that_does_not_read_are_not_queued() {
     let asked = br#"{"jsonrpc":"2.0","id":ID,"method":"roots/list"}"#;
     let asked = String::from_utf8_lossy(asked);
     let lines: String = (0..10_000)
@@ -59,7 +59,7 @@ async fn a_server_that_asks_and_does_not_listen_gathers_nothing_here() {
 }
 
 #[tokio::test]
-async fn a_flood_on_stderr_stops_no_answer_and_only_its_end_is_kept() {
+async fn stderr_flood_blocks_no_answer_and_only_tail_is_kept() {
     const KEPT_MAX: usize = 32 * 1024;
     let flood = format!(
         "head -c 64000000 /dev/zero | tr '\\0' x >&2; echo last >&2; {}",
@@ -72,12 +72,14 @@ async fn a_flood_on_stderr_stops_no_answer_and_only_its_end_is_kept() {
 }
 
 #[tokio::test]
-async fn a_flood_of_events_stops_no_answer_and_one_without_an_answer_ends_in_time() {
-    let web = Web::start(sessions(|asked| {
+async fn event_flood_blocks_no_answer_and_times_out() {
+    let web = FakeHttpServer::start(sessions(|asked| {
         let flood = event(&json!({"jsonrpc": "2.0", "method": "notifications/x"})).repeat(20_000);
         match asked.body["params"]["arguments"]["do"].as_str() {
-            Some("answer") => Page::events(&format!("{flood}{}", event(&text(&asked.body, "dry")))),
-            _ => Page::events(&flood).hanging(),
+            Some("answer") => {
+                HttpReply::events(&format!("{flood}{}", event(&text(&asked.body, "dry"))))
+            }
+            _ => HttpReply::events(&flood).hanging(),
         }
     }))
     .await;
@@ -85,7 +87,7 @@ async fn a_flood_of_events_stops_no_answer_and_one_without_an_answer_ends_in_tim
     let reply = call(&upstream, &json!({"do": "answer"})).await;
     assert_eq!(words(&reply), "dry");
     let name = ServerName("web".into());
-    // On a busy machine it may not have left within the shorter time.
+    // On a busy machine, the call may not have left within the shorter time.
     let mut ended = String::new();
     for within_ms in [500, 10_000, 100_000] {
         let within = Duration::from_millis(within_ms);
@@ -101,17 +103,17 @@ async fn a_flood_of_events_stops_no_answer_and_one_without_an_answer_ends_in_tim
 }
 
 #[tokio::test]
-async fn two_calls_that_lose_one_session_begin_one_new_one_and_are_both_made_in_it() {
+async fn two_calls_losing_a_session_share_one_new_session() {
     let sessions_begun = Arc::new(AtomicUsize::new(0));
     let begun = sessions_begun.clone();
-    let web = Web::start(move |asked| match super::fake_http::older(asked) {
+    let web = FakeHttpServer::start(move |asked| match super::fake_http::older(asked) {
         Some(page) if asked.method() == "initialize" => {
             let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
             page.with("Mcp-Session-Id", &format!("s-{number}"))
         }
         Some(page) => page,
-        None if asked.headers["mcp-session-id"] == "s-1" => Page::status(404),
-        None => Page::json(&text(&asked.body, "again")),
+        None if asked.headers["mcp-session-id"] == "s-1" => HttpReply::status(404),
+        None => HttpReply::json(&text(&asked.body, "again")),
     })
     .await;
     let (upstream, _) = web.connect().await;
@@ -129,7 +131,7 @@ async fn two_calls_that_lose_one_session_begin_one_new_one_and_are_both_made_in_
             .filter(|call| call.body["params"]["arguments"]["n"] == number)
             .map(|call| call.headers["mcp-session-id"].as_str())
             .collect();
-        // The slower of the two may find the new session begun already.
+        // The slower call may find that the new session has already begun.
         assert!(
             matches!(made.as_slice(), ["s-1", "s-2"] | ["s-2"]),
             "{made:?}"
@@ -138,10 +140,10 @@ async fn two_calls_that_lose_one_session_begin_one_new_one_and_are_both_made_in_
 }
 
 #[tokio::test]
-async fn calls_that_find_the_server_dead_start_it_once() {
-    let fake = Fake::calling(|dial, message| match dial {
-        1 => vec![Say::Die],
-        _ => vec![Say::Json(text(message, "fine"))],
+async fn calls_finding_server_dead_start_it_once() {
+    let fake = FakeServer::calling(|connect, message| match connect {
+        1 => vec![FakeReply::Die],
+        _ => vec![FakeReply::Json(text(message, "fine"))],
     });
     let (connected, _) = fake.connect().await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Whatever a server sends: nothing panics, nothing that is JSON is changed.
+//! Arbitrary data from a server: nothing panics, and valid JSON is not changed.
 
 use airlock_core::json::{self, Bounds};
 use proptest::prelude::*;
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use crate::upstream::decode;
 use crate::upstream::headers::{headers_for, mirrored};
-use crate::upstream::jsonrpc::{self, Answer, Incoming};
+use crate::upstream::jsonrpc::{self, Answer, IncomingMessage};
 use crate::upstream::raw;
 use crate::upstream::sse::SseReader;
 
-/// JSON as servers write it, with the words that this room looks for.
+/// Generates JSON as servers send it, with the keys that this module looks for.
 fn value() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "_meta",
@@ -80,7 +80,7 @@ fn depth(value: &Value) -> u32 {
 
 proptest! {
     #[test]
-    fn leaving_out_meta_leaves_all_else(value in value(), pretty in any::<bool>()) {
+    fn removing_meta_keeps_everything_else(value in value(), pretty in any::<bool>()) {
         let text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
         let left: Value = serde_json::from_str(&raw::without_meta(&text)).unwrap();
         prop_assert_eq!(left, stripped(&value));
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "[\\[\\]{}\",:_meta0-9\\\\ ]{0,80}") {
+    fn arbitrary_bytes_never_panic_readers(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "[\\[\\]{}\",:_meta0-9\\\\ ]{0,80}") {
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             let _ = jsonrpc::parse(bytes);
             let _ = jsonrpc::parse_bare_error(bytes);
@@ -104,9 +104,9 @@ proptest! {
     }
 
     #[test]
-    fn a_result_of_any_shape_becomes_a_reply(result in value()) {
+    fn result_of_any_shape_becomes_a_reply(result in value()) {
         let message = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
-        if let Incoming::Answer { answer: answer @ Answer::Result(_), .. } = jsonrpc::parse(message.as_bytes()) {
+        if let IncomingMessage::Answer { answer: answer @ Answer::Result(_), .. } = jsonrpc::parse(message.as_bytes()) {
             let _ = decode::reply(Ok(answer), 10_000);
         } else {
             prop_assert!(result.is_null());
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_of_any_shape_gives_headers_or_a_reason(schema in value(), arguments in value()) {
+    fn schema_of_any_shape_yields_headers_or_error(schema in value(), arguments in value()) {
         if let (Ok(mirrored), Some(arguments)) = (mirrored(&schema), arguments.as_object()) {
             for (name, value) in headers_for(&mirrored, arguments) {
                 prop_assert!(reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_ok());
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_of_events_reads_the_same_however_it_is_cut(
+    fn sse_events_do_not_depend_on_chunking(
         lines in prop::collection::vec(prop::sample::select(vec!["data: a", "data:b", "data", "id: 1", ": x", "", "", "event: e", "retry: 5"]), 0..20),
         ending in prop::sample::select(vec!["\n", "\r\n", "\r"]),
         cut in 1_usize..9,

@@ -1,4 +1,4 @@
-//! Agreeing on an era with servers of every temper.
+//! Handshakes with servers of many kinds.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Say, error, initialized, legacy, result, text, tool, words};
+use super::fake::{FakeReply, FakeServer, error, initialized, legacy, result, text, tool, words};
 use crate::upstream::era::{Era, EraChoice, EraMemory};
 use crate::upstream::error::ConnectError;
 
@@ -22,8 +22,8 @@ fn discovered(to: &Value, versions: Value) -> Value {
     )
 }
 
-/// A server of the newer era that does not know `initialize`.
-fn modern(message: &Value) -> Vec<Say> {
+/// Answers like a server of the newer era that does not know `initialize`.
+fn modern(message: &Value) -> Vec<FakeReply> {
     let answer = match message["method"].as_str() {
         Some("server/discover") => discovered(message, json!(["2026-07-28"])),
         Some("tools/list") => result(
@@ -34,16 +34,16 @@ fn modern(message: &Value) -> Vec<Say> {
         _ => error(message, -32_601),
     };
     if message.get("id").is_some() {
-        vec![Say::Json(answer)]
+        vec![FakeReply::Json(answer)]
     } else {
         vec![]
     }
 }
 
-/// The script's answers, all of them late.
-fn late(says: Vec<Say>, delay: Duration) -> Vec<Say> {
+/// Delays all answers of the script.
+fn late(says: Vec<FakeReply>, delay: Duration) -> Vec<FakeReply> {
     let later = |say| match say {
-        Say::Json(value) => Say::After(delay, value),
+        FakeReply::Json(value) => FakeReply::After(delay, value),
         other => other,
     };
     says.into_iter().map(later).collect()
@@ -53,7 +53,7 @@ fn is(message: &Value, method: &str) -> bool {
     message["method"] == method
 }
 
-async fn check(fake: Fake, expected: Result<Era, &str>, dials: usize) {
+async fn check(fake: FakeServer, expected: Result<Era, &str>, dials: usize) {
     let (connected, listed) = fake.connect().await;
     match (&listed.failure, expected) {
         (None, Ok(era)) => {
@@ -68,90 +68,95 @@ async fn check(fake: Fake, expected: Result<Era, &str>, dials: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_temper_ends_in_the_right_era() {
+async fn every_server_behaviour_negotiates_the_right_era() {
     let any = |_: usize, message: &Value| {
-        legacy(message).unwrap_or_else(|| vec![Say::Json(text(message, "old"))])
+        legacy(message).unwrap_or_else(|| vec![FakeReply::Json(text(message, "old"))])
     };
-    check(Fake::new(any), Ok(Era::Legacy), 1).await;
-    check(Fake::new(|_, message| modern(message)), Ok(Era::Modern), 1).await;
-    // It does not answer what it does not know.
-    let silent = move |dial, message: &Value| {
+    check(FakeServer::new(any), Ok(Era::Legacy), 1).await;
+    check(
+        FakeServer::new(|_, message| modern(message)),
+        Ok(Era::Modern),
+        1,
+    )
+    .await;
+    // The server does not answer unknown methods.
+    let silent = move |connect, message: &Value| {
         if is(message, "server/discover") {
             vec![]
         } else {
-            any(dial, message)
+            any(connect, message)
         }
     };
-    check(Fake::new(silent), Ok(Era::Legacy), 1).await;
-    // It ends when the first message is not `initialize`.
-    let touchy = move |dial, message: &Value| {
+    check(FakeServer::new(silent), Ok(Era::Legacy), 1).await;
+    // The server ends if the first message is not `initialize`.
+    let touchy = move |connect, message: &Value| {
         if is(message, "server/discover") {
-            vec![Say::Die]
+            vec![FakeReply::Die]
         } else {
-            any(dial, message)
+            any(connect, message)
         }
     };
-    check(Fake::new(touchy), Ok(Era::Legacy), 2).await;
-    // It answers the first message, and ends because it was not `initialize`.
-    let parting = move |dial, message: &Value| {
+    check(FakeServer::new(touchy), Ok(Era::Legacy), 2).await;
+    // The server answers the first message, and ends because it was not `initialize`.
+    let parting = move |connect, message: &Value| {
         if is(message, "server/discover") {
-            vec![Say::Json(error(message, -32_601)), Say::Die]
+            vec![FakeReply::Json(error(message, -32_601)), FakeReply::Die]
         } else {
-            any(dial, message)
+            any(connect, message)
         }
     };
-    check(Fake::new(parting), Ok(Era::Legacy), 2).await;
-    // It knows the method, and not our revision.
-    let other = move |dial, message: &Value| {
+    check(FakeServer::new(parting), Ok(Era::Legacy), 2).await;
+    // The server knows the method, but not this version.
+    let other = move |connect, message: &Value| {
         if is(message, "server/discover") {
-            vec![Say::Json(discovered(message, json!(["2027-01-01"])))]
+            vec![FakeReply::Json(discovered(message, json!(["2027-01-01"])))]
         } else {
-            any(dial, message)
+            any(connect, message)
         }
     };
-    check(Fake::new(other), Ok(Era::Legacy), 1).await;
-    // It refuses our revision at first, and names it as one that it speaks.
+    check(FakeServer::new(other), Ok(Era::Legacy), 1).await;
+    // The server first refuses this version, although it lists the version as supported.
     let forgetful = AtomicBool::new(true);
     let twice = move |_: usize, message: &Value| {
         if !forgetful.swap(false, Ordering::SeqCst) {
             return modern(message);
         }
         let detail = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
-        vec![Say::Json(
+        vec![FakeReply::Json(
             json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32_022, "message": "no", "data": detail}}),
         )]
     };
-    check(Fake::new(twice), Ok(Era::Modern), 1).await;
-    // It is slow to start, and speaks the newer era alone.
+    check(FakeServer::new(twice), Ok(Era::Modern), 1).await;
+    // The server is slow to start and supports only the newer era.
     let slow = |_: usize, message: &Value| late(modern(message), Duration::from_secs(8));
-    check(Fake::new(slow), Ok(Era::Modern), 1).await;
-    // It answers the probe when `initialize` has long been sent.
-    let late_answer = move |dial, message: &Value| {
+    check(FakeServer::new(slow), Ok(Era::Modern), 1).await;
+    // The server answers the probe long after `initialize` was sent.
+    let late_answer = move |connect, message: &Value| {
         if is(message, "server/discover") {
             late(
-                vec![Say::Json(error(message, -32_601))],
+                vec![FakeReply::Json(error(message, -32_601))],
                 Duration::from_secs(5),
             )
         } else {
-            late(any(dial, message), Duration::from_secs(4))
+            late(any(connect, message), Duration::from_secs(4))
         }
     };
-    let (connected, listed) = Fake::new(late_answer).connect().await;
+    let (connected, listed) = FakeServer::new(late_answer).connect().await;
     assert_eq!((listed.era, listed.failure), (Some(Era::Legacy), None));
     assert_eq!(connected.report().unmatched_total, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_agreed_with_is_a_failure_that_says_why() {
+async fn failed_negotiation_reports_reason() {
     check(
-        Fake::new(|_, _| vec![]),
+        FakeServer::new(|_, _| vec![]),
         Err("did not finish connecting"),
         1,
     )
     .await;
     check(
-        Fake::new(|_, _| vec![Say::Die]),
-        Err("ended while connecting"),
+        FakeServer::new(|_, _| vec![FakeReply::Die]),
+        Err("ended during the handshake"),
         2,
     )
     .await;
@@ -159,20 +164,20 @@ async fn a_server_that_cannot_be_agreed_with_is_a_failure_that_says_why() {
         let mut told = initialized(message);
         told["result"]["protocolVersion"] = json!("1999-01-01");
         if is(message, "initialize") {
-            vec![Say::Json(told)]
+            vec![FakeReply::Json(told)]
         } else {
-            vec![Say::Json(error(message, -1))]
+            vec![FakeReply::Json(error(message, -1))]
         }
     };
-    check(Fake::new(alien), Err("1999-01-01"), 1).await;
+    check(FakeServer::new(alien), Err("1999-01-01"), 1).await;
     check(
-        Fake::new(|_, message| vec![Say::Json(error(message, -32_000))]),
+        FakeServer::new(|_, message| vec![FakeReply::Json(error(message, -32_000))]),
         Err("-32000"),
         1,
     )
     .await;
     check(
-        Fake::new(|_, message| vec![Say::Json(result(message, json!("hello")))]),
+        FakeServer::new(|_, message| vec![FakeReply::Json(result(message, json!("hello")))]),
         Err("initialize"),
         1,
     )
@@ -180,13 +185,13 @@ async fn a_server_that_cannot_be_agreed_with_is_a_failure_that_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pinned_era_is_not_probed() {
-    let mut fake = Fake::new(|_, message| legacy(message).unwrap_or_default());
+async fn pinned_era_is_not_probed() {
+    let mut fake = FakeServer::new(|_, message| legacy(message).unwrap_or_default());
     fake.spec.era = EraChoice::Pinned(Era::Legacy);
     let (connected, _) = fake.connect().await;
     assert!(connected.heard("server/discover").is_empty());
 
-    let mut fake = Fake::new(|_, message| legacy(message).unwrap_or_default());
+    let mut fake = FakeServer::new(|_, message| legacy(message).unwrap_or_default());
     fake.spec.era = EraChoice::Pinned(Era::Modern);
     let (connected, listed) = fake.connect().await;
     assert!(
@@ -197,7 +202,7 @@ async fn a_pinned_era_is_not_probed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_era_is_remembered_and_a_wrong_memory_is_corrected() {
+async fn era_is_remembered_and_corrected() {
     let kept: Arc<Mutex<HashMap<String, Era>>> = Arc::default();
     let memory = || {
         let (load, store) = (kept.clone(), kept.clone());
@@ -208,17 +213,17 @@ async fn the_era_is_remembered_and_a_wrong_memory_is_corrected() {
             },
         )
     };
-    let mut fake = Fake::new(|_, message| legacy(message).unwrap_or_default());
+    let mut fake = FakeServer::new(|_, message| legacy(message).unwrap_or_default());
     fake.eras = memory();
     let (connected, _) = fake.connect().await;
     assert_eq!(connected.heard("server/discover").len(), 1);
 
-    let mut fake = Fake::new(|_, message| legacy(message).unwrap_or_default());
+    let mut fake = FakeServer::new(|_, message| legacy(message).unwrap_or_default());
     fake.eras = memory();
     let (connected, _) = fake.connect().await;
     assert!(connected.heard("server/discover").is_empty());
 
-    let mut fake = Fake::new(|_, message| modern(message));
+    let mut fake = FakeServer::new(|_, message| modern(message));
     fake.eras = memory();
     let (_, listed) = fake.connect().await;
     assert_eq!(listed.era, Some(Era::Modern));
@@ -229,17 +234,19 @@ async fn the_era_is_remembered_and_a_wrong_memory_is_corrected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_memory_does_not_keep_a_server_away_whether_it_refuses_or_is_silent() {
-    type Script = fn(&Value) -> Vec<Say>;
+async fn wrong_remembered_era_does_not_block_connecting() {
+    type Script = fn(&Value) -> Vec<FakeReply>;
     let old: Script =
-        |message| legacy(message).unwrap_or_else(|| vec![Say::Json(text(message, "old"))]);
+        |message| legacy(message).unwrap_or_else(|| vec![FakeReply::Json(text(message, "old"))]);
     let cases: [(Era, Script, Era); 4] = [
         (Era::Modern, old, Era::Legacy),
         (
             Era::Modern,
             |message| match is(message, "server/discover") {
                 true => vec![],
-                false => legacy(message).unwrap_or_else(|| vec![Say::Json(text(message, "old"))]),
+                false => {
+                    legacy(message).unwrap_or_else(|| vec![FakeReply::Json(text(message, "old"))])
+                }
             },
             Era::Legacy,
         ),
@@ -254,7 +261,7 @@ async fn a_wrong_memory_does_not_keep_a_server_away_whether_it_refuses_or_is_sil
         ),
     ];
     for (remembered, script, spoken) in cases {
-        let mut fake = Fake::new(move |_, message| script(message));
+        let mut fake = FakeServer::new(move |_, message| script(message));
         let stored: Arc<Mutex<Vec<Era>>> = Arc::default();
         let store = stored.clone();
         fake.eras = EraMemory::new(
@@ -269,8 +276,8 @@ async fn a_wrong_memory_does_not_keep_a_server_away_whether_it_refuses_or_is_sil
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_does_not_wait_for_a_server_that_is_still_starting() {
-    let (_, server) = Fake::new(|_, _| vec![]).server();
+async fn close_does_not_wait_for_starting_server() {
+    let (_, server) = FakeServer::new(|_, _| vec![]).server();
     let starting = tokio::spawn({
         let server = server.clone();
         async move { server.list().await.map(|_| ()) }
@@ -282,8 +289,10 @@ async fn closing_does_not_wait_for_a_server_that_is_still_starting() {
 }
 
 #[tokio::test]
-async fn in_the_newer_era_every_request_says_who_asks_and_in_which_revision() {
-    let (connected, listed) = Fake::new(|_, message| modern(message)).connect().await;
+async fn newer_era_requests_carry_client_info_and_revision() {
+    let (connected, listed) = FakeServer::new(|_, message| modern(message))
+        .connect()
+        .await;
     let _ = connected.call("{\"a\":1}", 1_000).await;
     for message in connected.heard.lock().unwrap().iter() {
         let meta = &message["params"]["_meta"];
@@ -312,10 +321,11 @@ async fn in_the_newer_era_every_request_says_who_asks_and_in_which_revision() {
 }
 
 #[tokio::test]
-async fn in_the_older_era_the_server_is_told_that_we_are_ready_and_nothing_of_the_newer() {
-    let (connected, listed) = Fake::calling(|_, message| vec![Say::Json(text(message, "old"))])
-        .connect()
-        .await;
+async fn older_era_sends_initialized_and_nothing_newer() {
+    let (connected, listed) =
+        FakeServer::calling(|_, message| vec![FakeReply::Json(text(message, "old"))])
+            .connect()
+            .await;
     let _ = connected.call("{}", 1_000).await;
     assert_eq!(connected.heard("notifications/initialized").len(), 1);
     assert!(

@@ -7,13 +7,13 @@ use airlock_core::outcome::Reply;
 use serde_json::{Value, json};
 
 use super::fake::{error, result, text, tool, words};
-use super::fake_http::{Asked, Page, Web, call, listing, older};
+use super::fake_http::{FakeHttpServer, HttpReply, ReceivedRequest, call, listing, older};
 use crate::upstream::era::Era;
 
-/// A server of the older era with sessions, except for calls.
+/// Answers like a server of the older era with sessions; calls go to the script.
 pub(super) fn sessions(
-    script: impl Fn(&Asked) -> Page + Send + Sync + 'static,
-) -> impl Fn(&Asked) -> Page + Send + Sync {
+    script: impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync + 'static,
+) -> impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync {
     move |asked| match older(asked) {
         Some(page) if asked.method() == "initialize" => page.with("Mcp-Session-Id", "s-1"),
         Some(page) => page,
@@ -21,21 +21,21 @@ pub(super) fn sessions(
     }
 }
 
-/// A server of the newer era, except for calls.
+/// Answers like a server of the newer era; calls go to the script.
 fn modern(
     tools: Value,
-    script: impl Fn(&Asked) -> Page + Send + Sync + 'static,
-) -> impl Fn(&Asked) -> Page + Send + Sync {
+    script: impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync + 'static,
+) -> impl Fn(&ReceivedRequest) -> HttpReply + Send + Sync {
     move |asked| match asked.method() {
-        "server/discover" => Page::json(&result(
+        "server/discover" => HttpReply::json(&result(
             &asked.body,
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}),
         )),
         "tools/list" => listing(asked, &tools),
         "tools/call" => script(asked),
-        _ => Page {
+        _ => HttpReply {
             status: 404,
-            ..Page::json(&error(&asked.body, -32_601))
+            ..HttpReply::json(&error(&asked.body, -32_601))
         },
     }
 }
@@ -45,8 +45,9 @@ pub(super) fn event(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn in_the_older_era_the_session_and_the_revision_go_with_every_message() {
-    let web = Web::start(sessions(|asked| Page::json(&text(&asked.body, "old")))).await;
+async fn older_era_http_sends_session_and_revision_headers() {
+    let web =
+        FakeHttpServer::start(sessions(|asked| HttpReply::json(&text(&asked.body, "old")))).await;
     let (upstream, listed) = web.connect().await;
     assert_eq!((listed.era, listed.failure), (Some(Era::Legacy), None));
     assert_eq!(words(&call(&upstream, &json!({"a": 1})).await), "old");
@@ -71,12 +72,15 @@ async fn in_the_older_era_the_session_and_the_revision_go_with_every_message() {
 }
 
 #[tokio::test]
-async fn in_the_newer_era_headers_repeat_the_method_the_tool_and_marked_arguments() {
+async fn newer_era_http_sends_method_tool_and_mirrored_headers() {
     let tools = json!([
         {"name": "t", "inputSchema": {"properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}},
         {"name": "bad", "inputSchema": {"properties": {"x": {"type": "number", "x-mcp-header": "X"}}}}
     ]);
-    let web = Web::start(modern(tools, |asked| Page::json(&text(&asked.body, "new")))).await;
+    let web = FakeHttpServer::start(modern(tools, |asked| {
+        HttpReply::json(&text(&asked.body, "new"))
+    }))
+    .await;
     let (upstream, listed) = web.connect().await;
     assert_eq!(listed.era, Some(Era::Modern));
     assert_eq!((listed.tools.len(), listed.problems.len()), (1, 1));
@@ -102,44 +106,44 @@ async fn in_the_newer_era_headers_repeat_the_method_the_tool_and_marked_argument
 }
 
 #[tokio::test]
-async fn each_kind_of_http_answer_is_read_for_what_it_is() {
-    let web = Web::start(sessions(|asked| {
+async fn each_http_answer_kind_is_decoded() {
+    let web = FakeHttpServer::start(sessions(|asked| {
         let body = &asked.body;
         match body["params"]["arguments"]["do"].as_str().unwrap() {
-            "json" => Page::json(&text(body, "json")),
-            "events" => Page::events(&format!(
+            "json" => HttpReply::json(&text(body, "json")),
+            "events" => HttpReply::events(&format!(
                 ": hi\n\nid: 0\ndata:\n\n{}{}{}",
                 event(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})),
                 event(&json!({"jsonrpc": "2.0", "id": 77, "method": "roots/list"})),
                 event(&text(body, "events"))
             ))
             .hanging(),
-            "rpc-error" => Page { status: 400, ..Page::json(&error(body, -32_602)) },
-            "bare-error" => Page { status: 400, ..Page::json(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_700, "message": "?"}})) },
-            "401" => Page::status(401),
-            "429" => Page::status(429),
-            "502" => Page::status(502),
-            "408" => Page::status(408),
-            "303" => Page::status(303).with("Location", "/done"),
-            "307" => Page::status(307).with("Location", "http://evil.example/"),
-            "gateway-504" => Page { status: 504, ..Page::json(&json!({"error": {"code": 504, "message": "upstream timeout"}})) },
-            "gateway-504-rpc" => Page { status: 504, ..Page::json(&error(body, -32_000)) },
-            "gateway-400" => Page { status: 400, ..Page::json(&json!({"error": {"code": 400, "message": "?"}})) },
-            "bare-409" => Page { status: 409, ..Page::json(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1}})) },
-            "other-id" => Page { status: 400, ..Page::json(&json!({"jsonrpc": "2.0", "id": 9_999, "error": {"code": 1}})) },
-            "500-rpc" => Page { status: 500, ..Page::json(&error(body, -32_603)) },
-            "result-500" => Page { status: 500, ..Page::json(&text(body, "done")) },
-            "stray-event" => Page::events(&format!(
+            "rpc-error" => HttpReply { status: 400, ..HttpReply::json(&error(body, -32_602)) },
+            "bare-error" => HttpReply { status: 400, ..HttpReply::json(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32_700, "message": "?"}})) },
+            "401" => HttpReply::status(401),
+            "429" => HttpReply::status(429),
+            "502" => HttpReply::status(502),
+            "408" => HttpReply::status(408),
+            "303" => HttpReply::status(303).with("Location", "/done"),
+            "307" => HttpReply::status(307).with("Location", "http://evil.example/"),
+            "gateway-504" => HttpReply { status: 504, ..HttpReply::json(&json!({"error": {"code": 504, "message": "upstream timeout"}})) },
+            "gateway-504-rpc" => HttpReply { status: 504, ..HttpReply::json(&error(body, -32_000)) },
+            "gateway-400" => HttpReply { status: 400, ..HttpReply::json(&json!({"error": {"code": 400, "message": "?"}})) },
+            "bare-409" => HttpReply { status: 409, ..HttpReply::json(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1}})) },
+            "other-id" => HttpReply { status: 400, ..HttpReply::json(&json!({"jsonrpc": "2.0", "id": 9_999, "error": {"code": 1}})) },
+            "500-rpc" => HttpReply { status: 500, ..HttpReply::json(&error(body, -32_603)) },
+            "result-500" => HttpReply { status: 500, ..HttpReply::json(&text(body, "done")) },
+            "stray-event" => HttpReply::events(&format!(
                 "{}{}",
                 event(&json!({"error": {"code": 1, "message": "of somebody"}})),
                 event(&text(body, "mine"))
             )),
-            "302" => Page::status(302).with("Location", "http://evil.example/"),
-            "202" => Page::status(202),
-            "html" => Page { body: b"<html>".to_vec(), ..Page::json(&Value::Null) },
-            "large" => Page::json(&text(body, &"x".repeat(200_000))),
-            "large-event" => Page::events(&event(&text(body, &"x".repeat(200_000)))),
-            _ => Page::events(": nothing follows\n\n"),
+            "302" => HttpReply::status(302).with("Location", "http://evil.example/"),
+            "202" => HttpReply::status(202),
+            "html" => HttpReply { body: b"<html>".to_vec(), ..HttpReply::json(&Value::Null) },
+            "large" => HttpReply::json(&text(body, &"x".repeat(200_000))),
+            "large-event" => HttpReply::events(&event(&text(body, &"x".repeat(200_000)))),
+            _ => HttpReply::events(": nothing follows\n\n"),
         }
     }))
     .await;
@@ -185,13 +189,13 @@ async fn each_kind_of_http_answer_is_read_for_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_begun_again_once_and_the_call_made_in_the_new_one() {
+async fn lost_session_is_renewed_once_and_call_retried() {
     let calls = AtomicUsize::new(0);
-    let web = Web::start(sessions(move |asked| {
+    let web = FakeHttpServer::start(sessions(move |asked| {
         match calls.fetch_add(1, Ordering::SeqCst) {
-            0 => Page::status(404),
-            1 => Page::json(&text(&asked.body, "again")),
-            _ => Page::status(404),
+            0 => HttpReply::status(404),
+            1 => HttpReply::json(&text(&asked.body, "again")),
+            _ => HttpReply::status(404),
         }
     }))
     .await;
@@ -203,15 +207,15 @@ async fn a_session_that_is_gone_is_begun_again_once_and_the_call_made_in_the_new
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_begun_again_for_the_next_call_when_the_server_says_400() {
+async fn http_400_renews_session_for_next_call() {
     let calls = AtomicUsize::new(0);
-    let web = Web::start(sessions(move |asked| {
+    let web = FakeHttpServer::start(sessions(move |asked| {
         match calls.fetch_add(1, Ordering::SeqCst) {
-            0 => Page {
+            0 => HttpReply {
                 status: 400,
-                ..Page::json(&error(&asked.body, -32_000))
+                ..HttpReply::json(&error(&asked.body, -32_000))
             },
-            _ => Page::json(&text(&asked.body, "again")),
+            _ => HttpReply::json(&text(&asked.body, "again")),
         }
     }))
     .await;
@@ -223,8 +227,8 @@ async fn a_session_that_is_gone_is_begun_again_for_the_next_call_when_the_server
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_taken_up_behind_its_last_event() {
-    let web = Web::start(sessions(|_| Page::events("id: e-7\ndata:\n\n"))).await;
+async fn broken_stream_resumes_after_last_event() {
+    let web = FakeHttpServer::start(sessions(|_| HttpReply::events("id: e-7\ndata:\n\n"))).await;
     let (upstream, _) = web.connect().await;
     let lost = call(&upstream, &json!({})).await;
     assert_eq!(words(&lost), "lost Disconnected");
@@ -244,50 +248,49 @@ async fn a_stream_that_breaks_is_taken_up_behind_its_last_event() {
         ("e-7", "s-1")
     );
 
-    let web = Web::start(
-        move |asked: &Asked| match (asked.verb.as_str(), older(asked)) {
-            ("GET", _) => Page::events(&event(
+    let web = FakeHttpServer::start(move |asked: &ReceivedRequest| {
+        match (asked.verb.as_str(), older(asked)) {
+            ("GET", _) => HttpReply::events(&event(
                 &json!({"jsonrpc": "2.0", "id": 4, "result": {"content": "resumed"}}),
             )),
             (_, Some(page)) => page,
-            _ => Page::events("id: e-7\ndata:\n\n"),
-        },
-    )
+            _ => HttpReply::events("id: e-7\ndata:\n\n"),
+        }
+    })
     .await;
     let (upstream, _) = web.connect().await;
     assert_eq!(words(&call(&upstream, &json!({})).await), "resumed");
 }
 
 #[tokio::test]
-async fn a_server_in_trouble_is_asked_again_for_the_rest_of_a_stream_in_its_own_time() {
+async fn stream_retry_respects_server_delay() {
     let gets = AtomicUsize::new(0);
-    let web = Web::start(move |asked: &Asked| {
+    let web = FakeHttpServer::start(move |asked: &ReceivedRequest| {
         if asked.verb == "GET" {
             return match gets.fetch_add(1, Ordering::SeqCst) {
-                0 | 1 | 3 => Page::status(503),
-                2 => Page::events("id: e-8\ndata:\n\n"),
-                _ => Page::events(&event(
+                0 | 1 | 3 => HttpReply::status(503),
+                2 => HttpReply::events("id: e-8\ndata:\n\n"),
+                _ => HttpReply::events(&event(
                     &json!({"jsonrpc": "2.0", "id": 4, "result": {"content": "resumed"}}),
                 )),
             };
         }
-        older(asked).unwrap_or_else(|| Page::events("retry: 1\nid: e-7\ndata:\n\n"))
+        older(asked).unwrap_or_else(|| HttpReply::events("retry: 1\nid: e-7\ndata:\n\n"))
     })
     .await;
     let (upstream, _) = web.connect().await;
     assert_eq!(words(&call(&upstream, &json!({})).await), "resumed");
     let asked = web.asked.lock().unwrap().clone();
-    let behind: Vec<String> = asked
+    let origin: Vec<String> = asked
         .iter()
         .filter(|asked| asked.verb == "GET")
         .map(|asked| asked.headers["last-event-id"].clone())
         .collect();
-    assert_eq!(behind, ["e-7", "e-7", "e-7", "e-8", "e-8"]);
+    assert_eq!(origin, ["e-7", "e-7", "e-7", "e-8", "e-8"]);
 }
 
 #[tokio::test]
-async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hanging_up_in_the_newer()
-{
+async fn dropped_call_is_cancelled_per_era() {
     let until = async |happened: &dyn Fn() -> bool| {
         for _ in 0..6_000 {
             if happened() {
@@ -298,7 +301,7 @@ async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hangin
         false
     };
     // Drops a call that has left.
-    let give_up = async |web: &Web, upstream: &crate::upstream::pool::Upstream| {
+    let give_up = async |web: &FakeHttpServer, upstream: &crate::upstream::pool::Upstream| {
         let arguments = json!({});
         let has_left = async || until(&|| !web.asked("tools/call").is_empty()).await;
         tokio::select! {
@@ -306,7 +309,7 @@ async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hangin
             has_left = has_left() => assert!(has_left),
         }
     };
-    let web = Web::start(sessions(|_| Page::events(": wait\n\n").hanging())).await;
+    let web = FakeHttpServer::start(sessions(|_| HttpReply::events(": wait\n\n").hanging())).await;
     let (upstream, _) = web.connect().await;
     give_up(&web, &upstream).await;
     assert!(until(&|| web.asked("notifications/cancelled").len() == 1).await);
@@ -316,8 +319,8 @@ async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hangin
         id
     );
 
-    let web = Web::start(modern(json!([tool("t")]), |_| {
-        Page::events(": wait\n\n").hanging()
+    let web = FakeHttpServer::start(modern(json!([tool("t")]), |_| {
+        HttpReply::events(": wait\n\n").hanging()
     }))
     .await;
     let (upstream, _) = web.connect().await;
@@ -327,41 +330,41 @@ async fn a_dropped_call_is_cancelled_by_a_message_in_the_older_era_and_by_hangin
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_used_says_why_and_shows_no_credential() {
-    type Script = fn(&Asked) -> Page;
+async fn unusable_url_reports_reason_without_credentials() {
+    type Script = fn(&ReceivedRequest) -> HttpReply;
     let cases: [(Script, &str); 5] = [
         (
-            |_| Page::status(401),
+            |_| HttpReply::status(401),
             "refused the credentials (HTTP status 401)",
         ),
         (
             |_| {
                 let error = json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}});
-                let page = Page::json(&error);
-                Page {
+                let page = HttpReply::json(&error);
+                HttpReply {
                     status: 401,
                     ..page
                 }
             },
             "refused the credentials (HTTP status 401)",
         ),
-        (|_| Page::status(405), "HTTP status 405"),
+        (|_| HttpReply::status(405), "HTTP status 405"),
         (
-            |_| Page {
+            |_| HttpReply {
                 body: b"<html>hello".to_vec(),
-                ..Page::status(200)
+                ..HttpReply::status(200)
             },
             "does not answer as an MCP server",
         ),
         (
-            |_| Page::events(": nothing\n\n").hanging(),
+            |_| HttpReply::events(": nothing\n\n").hanging(),
             "did not finish connecting",
         ),
     ];
     for (script, part) in cases {
-        let web = Web::start(script).await;
+        let web = FakeHttpServer::start(script).await;
         let (_, listed) = match part {
-            // Only one of them is waited for in vain.
+            // Only this server never answers, so its time limits are short.
             "did not finish connecting" => {
                 let (probe, connect) = (Duration::from_millis(300), Duration::from_secs(2));
                 web.connect_within(probe, connect).await
@@ -372,7 +375,7 @@ async fn an_address_that_cannot_be_used_says_why_and_shows_no_credential() {
         assert!(failure.contains(part), "{failure}");
         assert!(!failure.contains("secret"), "{failure}");
     }
-    let gone = Web {
+    let gone = FakeHttpServer {
         url: "http://127.0.0.1:1/mcp".into(),
         asked: Default::default(),
         hung_up: Default::default(),

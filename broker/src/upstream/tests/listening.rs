@@ -1,14 +1,14 @@
-//! Servers of the newer era, which tell of a changed list to whoever listens.
+//! Servers of the newer era that report a changed list to subscribers.
 
 use std::time::Duration;
 
 use airlock_core::id::ServerName;
 use serde_json::{Value, json};
 
-use super::fake::{Connected, Fake, Say, error, result, text, tool};
-use crate::upstream::fetch::Unfetched;
-use crate::upstream::wall::Wall;
-use crate::upstream::watching::Watched;
+use super::fake::{ConnectedFake, FakeReply, FakeServer, error, result, text, tool};
+use crate::deadline::Deadline;
+use crate::upstream::fetch::FetchError;
+use crate::upstream::subscriptions::ResourceSubscription;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -24,30 +24,36 @@ fn changed() -> Value {
     says("notifications/tools/list_changed")
 }
 
-/// A server that says that it tells of changes, and answers those who listen as it is said here.
-fn telling(listen: impl Fn(&Value) -> Vec<Say> + Send + Sync + 'static) -> Fake {
-    Fake::new(move |_, message| match message["method"].as_str() {
+/// Creates a server that declares change notifications, and answers subscriptions with `listen`.
+fn telling(listen: impl Fn(&Value) -> Vec<FakeReply> + Send + Sync + 'static) -> FakeServer {
+    FakeServer::new(move |_, message| match message["method"].as_str() {
         Some("server/discover") => {
             let capabilities = json!({"tools": {"listChanged": true}});
             let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities});
-            vec![Say::Json(result(message, about))]
+            vec![FakeReply::Json(result(message, about))]
         }
         Some("subscriptions/listen") => listen(message),
-        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
-        Some("tools/call") => vec![Say::Json(changed()), Say::Json(text(message, "done"))],
-        _ if message.get("id").is_some() => vec![Say::Json(error(message, -32_601))],
+        Some("tools/list") => vec![FakeReply::Json(result(
+            message,
+            json!({"tools": [tool("t")]}),
+        ))],
+        Some("tools/call") => vec![
+            FakeReply::Json(changed()),
+            FakeReply::Json(text(message, "done")),
+        ],
+        _ if message.get("id").is_some() => vec![FakeReply::Json(error(message, -32_601))],
         _ => vec![],
     })
 }
 
-async fn is_outdated(connected: &Connected) -> bool {
+async fn is_outdated(connected: &ConnectedFake) -> bool {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
-    connected.upstream.is_outdated(&ServerName("fake".into()))
+    connected.server().is_outdated()
 }
 
-async fn listed_again(connected: &Connected) {
+async fn listed_again(connected: &ConnectedFake) {
     let server = ServerName("fake".into());
     assert_eq!(
         connected.upstream.list(&server).await.unwrap().failure,
@@ -55,8 +61,8 @@ async fn listed_again(connected: &Connected) {
     );
 }
 
-/// The methods that a server has heard, without `notifications/`.
-fn heard(connected: &Connected) -> Vec<String> {
+/// Returns the methods that a server has received, except notifications.
+fn heard(connected: &ConnectedFake) -> Vec<String> {
     let heard = connected.heard.lock().unwrap();
     let methods = heard.iter().filter_map(|it| it["method"].as_str());
     methods
@@ -66,8 +72,8 @@ fn heard(connected: &Connected) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_listened_to_before_its_list_is_read_and_a_change_is_heard() {
-    let fake = telling(|_| vec![Say::Json(acknowledged())]);
+async fn subscription_starts_before_listing_and_reports_change() {
+    let fake = telling(|_| vec![FakeReply::Json(acknowledged())]);
     let (connected, listed) = fake.connect().await;
     assert_eq!(listed.failure, None);
     let order = ["server/discover", "subscriptions/listen", "tools/list"];
@@ -81,19 +87,22 @@ async fn a_server_is_listened_to_before_its_list_is_read_and_a_change_is_heard()
     assert!(is_outdated(&connected).await);
     listed_again(&connected).await;
     assert!(!is_outdated(&connected).await);
-    // As long as nothing ends, it is asked once.
+    // While the request stays open, it is sent only once.
     tokio::time::sleep(Duration::from_secs(24 * 3_600)).await;
     assert_eq!(connected.heard("subscriptions/listen").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_say_that_it_tells_is_not_asked_to() {
-    let fake = Fake::new(|_, message| match message["method"].as_str() {
+async fn server_without_capability_is_not_subscribed_to() {
+    let fake = FakeServer::new(|_, message| match message["method"].as_str() {
         Some("server/discover") => {
             let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}});
-            vec![Say::Json(result(message, about))]
+            vec![FakeReply::Json(result(message, about))]
         }
-        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
+        Some("tools/list") => vec![FakeReply::Json(result(
+            message,
+            json!({"tools": [tool("t")]}),
+        ))],
         _ => vec![],
     });
     let (connected, listed) = fake.connect().await;
@@ -102,9 +111,9 @@ async fn a_server_that_does_not_say_that_it_tells_is_not_asked_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_to_tell_is_asked_once_and_nobody_waits_for_it() {
+async fn refused_subscription_is_not_retried_or_awaited() {
     let since = tokio::time::Instant::now();
-    let fake = telling(|message| vec![Say::Json(error(message, -32_601))]);
+    let fake = telling(|message| vec![FakeReply::Json(error(message, -32_601))]);
     let (connected, listed) = fake.connect().await;
     assert_eq!((listed.failure, listed.tools.len()), (None, 1));
     assert_eq!(since.elapsed(), Duration::ZERO);
@@ -113,58 +122,60 @@ async fn a_server_that_refuses_to_tell_is_asked_once_and_nobody_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_promises_to_tell_late_is_listed_once_more_then() {
+async fn late_acknowledgement_triggers_one_relisting() {
     let later = Duration::from_secs(5);
-    let fake = telling(move |_| vec![Say::After(later, acknowledged())]);
+    let fake = telling(move |_| vec![FakeReply::After(later, acknowledged())]);
     let (connected, listed) = fake.connect().await;
     assert_eq!(listed.tools.len(), 1);
     assert!(!is_outdated(&connected).await);
     tokio::time::sleep(later).await;
-    assert!(is_outdated(&connected).await, "it may have changed before");
+    assert!(
+        is_outdated(&connected).await,
+        "the list may have changed before the acknowledgement"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_telling_is_asked_again_later_and_later() {
+async fn ended_subscription_is_retried_with_backoff() {
     let ending = |message: &Value| {
         let ended = result(message, json!({"resultType": "complete"}));
-        vec![Say::Json(acknowledged()), Say::Json(ended)]
+        vec![FakeReply::Json(acknowledged()), FakeReply::Json(ended)]
     };
     let (connected, _) = telling(ending).connect().await;
     assert!(!is_outdated(&connected).await);
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert_eq!(connected.heard("subscriptions/listen").len(), 2);
-    assert!(is_outdated(&connected).await, "it was not listened to");
+    assert!(
+        is_outdated(&connected).await,
+        "changes during the pause are not reported"
+    );
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     let asked = connected.heard("subscriptions/listen").len();
     assert!((10..30).contains(&asked), "{asked}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_listens_to_a_server_that_is_left() {
-    let fake = telling(|_| vec![Say::Json(acknowledged())]);
+async fn disconnected_server_has_no_subscription() {
+    let fake = telling(|_| vec![FakeReply::Json(acknowledged())]);
     let (connected, _) = fake.connect().await;
-    connected
-        .upstream
-        .disconnect(&ServerName("fake".into()))
-        .await;
+    connected.server().disconnect().await;
     tokio::time::sleep(Duration::from_secs(3_600)).await;
     assert_eq!(connected.heard("subscriptions/listen").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_promises_everything_but_tools_is_listed_again_when_its_list_holds_no_longer()
-{
+async fn server_without_tool_notifications_is_relisted_on_ttl() {
     const HOLDS: Duration = Duration::from_secs(60);
-    let fake = Fake::new(|_, message| match message["method"].as_str() {
+    let fake = FakeServer::new(|_, message| match message["method"].as_str() {
         Some("server/discover") => {
             let capabilities = json!({"tools": {"listChanged": true}});
             let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities});
-            vec![Say::Json(result(message, about))]
+            vec![FakeReply::Json(result(message, about))]
         }
-        Some("subscriptions/listen") => vec![Say::Json(promising(json!({})))],
+        Some("subscriptions/listen") => vec![FakeReply::Json(promising(json!({})))],
         Some("tools/list") => {
             let list = json!({"tools": [tool("t")], "ttlMs": HOLDS.as_millis() as u64});
-            vec![Say::Json(result(message, list))]
+            vec![FakeReply::Json(result(message, list))]
         }
         _ => vec![],
     });
@@ -186,37 +197,37 @@ fn promising(notifications: Value) -> Value {
     acknowledged
 }
 
-/// A server that tells of resources, and promises what it is said here.
-async fn watched(promises: fn(&Value) -> Option<Value>) -> Connected {
-    let fake = Fake::new(move |_, message| match message["method"].as_str() {
+/// Connects to a server that reports changes of resources, and acknowledges subscriptions with
+/// `promises`.
+async fn watched(promises: fn(&Value) -> Option<Value>) -> ConnectedFake {
+    let fake = FakeServer::new(move |_, message| match message["method"].as_str() {
         Some("server/discover") => {
             let capabilities = json!({"tools": {}, "resources": {"subscribe": true}});
             let about = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities});
-            vec![Say::Json(result(message, about))]
+            vec![FakeReply::Json(result(message, about))]
         }
         Some("subscriptions/listen") => {
             let wanted = &message["params"]["notifications"];
-            let promised = promises(wanted).map(|it| Say::Json(promising(it)));
+            let promised = promises(wanted).map(|it| FakeReply::Json(promising(it)));
             promised.into_iter().collect()
         }
-        Some("tools/list") => vec![Say::Json(result(message, json!({"tools": [tool("t")]})))],
+        Some("tools/list") => vec![FakeReply::Json(result(
+            message,
+            json!({"tools": [tool("t")]}),
+        ))],
         _ => vec![],
     });
     fake.connect().await.0
 }
 
-async fn watch(connected: &Connected, uri: &str) -> Result<Watched, Unfetched> {
-    let server = ServerName("fake".into());
-    let wall = Wall::new(Duration::from_secs(60));
-    connected
-        .upstream
-        .watch(&server, uri.to_owned(), wall)
-        .await
+async fn watch(connected: &ConnectedFake, uri: &str) -> Result<ResourceSubscription, FetchError> {
+    let deadline = Deadline::new(Duration::from_secs(60));
+    connected.server().watch(uri, &deadline).await
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_of_which_a_server_does_not_promise_to_tell_is_not_said_to_be_watched() {
-    // As many as it likes, and not this one.
+async fn unacknowledged_resource_is_not_reported_as_subscribed() {
+    // The server promises all resources but this one.
     let connected = watched(|wanted| {
         let uris = wanted["resourceSubscriptions"].as_array()?;
         let told = uris.iter().filter(|it| *it != "a:silent");
@@ -227,16 +238,16 @@ async fn an_address_of_which_a_server_does_not_promise_to_tell_is_not_said_to_be
     assert!(told.is_ok(), "{told:?}");
     let silent = watch(&connected, "a:silent").await;
     assert!(
-        matches!(silent, Err(Unfetched::Refused { .. })),
+        matches!(silent, Err(FetchError::Refused { .. })),
         "{silent:?}"
     );
-    // The others are watched as before, and so are more of them.
+    // The others are still watched, and more can be added.
     let more = watch(&connected, "a:more").await;
     assert!(more.is_ok() && told.is_ok(), "{more:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_names_nothing_or_says_nothing_at_all_tells_of_everything() {
+async fn empty_acknowledgement_covers_everything() {
     for promises in [|_: &Value| None, |_: &Value| Some(Value::Null)] {
         let connected = watched(promises).await;
         let watched = watch(&connected, "a:1").await;

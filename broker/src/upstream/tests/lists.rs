@@ -1,25 +1,25 @@
-//! Lists of tools that are long, bad, or without end.
+//! Lists of tools that are long, invalid or endless.
 
 use std::time::Duration;
 
 use airlock_core::id::ServerName;
 use serde_json::{Value, json};
 
-use super::fake::{Fake, Say, error, legacy, result, tool};
-use crate::upstream::pool::Listed;
+use super::fake::{FakeReply, FakeServer, error, legacy, result, tool};
+use crate::upstream::pool::ServerListing;
 
-/// A server whose pages are what `page` says about the cursor.
-fn paging(page: impl Fn(Option<&str>) -> Value + Send + Sync + 'static) -> Fake {
-    Fake::new(move |_, message| match message["method"].as_str() {
+/// Creates a server whose pages are computed by `page` from the cursor.
+fn paging(page: impl Fn(Option<&str>) -> Value + Send + Sync + 'static) -> FakeServer {
+    FakeServer::new(move |_, message| match message["method"].as_str() {
         Some("tools/list") => match page(message["params"]["cursor"].as_str()) {
-            Value::Null => vec![Say::Json(error(message, -32_603))],
-            page => vec![Say::Json(result(message, page))],
+            Value::Null => vec![FakeReply::Json(error(message, -32_603))],
+            page => vec![FakeReply::Json(result(message, page))],
         },
         _ => legacy(message).unwrap_or_default(),
     })
 }
 
-fn names(listed: &Listed) -> Vec<&str> {
+fn names(listed: &ServerListing) -> Vec<&str> {
     listed
         .tools
         .iter()
@@ -28,7 +28,7 @@ fn names(listed: &Listed) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_bad_tool_is_reported_and_the_others_stay() {
+async fn bad_tool_is_reported_and_others_kept() {
     let tools = json!([
         tool("good"), 7, {"title": "nameless"}, tool("good"), tool(""), tool("a\u{7}b"), tool(&"x".repeat(300)),
         {"name": "odd", "inputSchema": true, "outputSchema": true, "icons": [{"sizes": "48x48"}], "_meta": {"k": 1}, "groups": ["g"]}
@@ -39,7 +39,7 @@ async fn a_bad_tool_is_reported_and_the_others_stay() {
     let problems: Vec<String> = listed.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems.len(), 6, "{problems:#?}");
     assert!(
-        problems[0].starts_with("tool number 2 of the list is left out"),
+        problems[0].starts_with("tool number 2 of the list was skipped"),
         "{problems:#?}"
     );
     assert!(
@@ -49,7 +49,7 @@ async fn a_bad_tool_is_reported_and_the_others_stay() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_nested_without_end_is_left_out_alone() {
+async fn endlessly_nested_tool_is_left_out_alone() {
     let deep = |levels: usize| {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"name":"deep","x":{open}1{close}}}"#)
@@ -61,9 +61,9 @@ async fn a_tool_that_is_nested_without_end_is_left_out_alone() {
         deep(30_000),
         tool("fine")
     );
-    let (_, listed) = Fake::new(move |_, message| match message["method"].as_str() {
+    let (_, listed) = FakeServer::new(move |_, message| match message["method"].as_str() {
         Some("tools/list") => {
-            vec![Say::Raw(
+            vec![FakeReply::Raw(
                 format!(
                     "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{line}}}\n",
                     message["id"]
@@ -83,33 +83,36 @@ async fn a_tool_that_is_nested_without_end_is_left_out_alone() {
 }
 
 #[tokio::test]
-async fn a_list_may_be_larger_than_a_result() {
+async fn list_may_exceed_result_limit() {
     let many = |_: Option<&str>| {
         let tools: Vec<Value> = (0..500).map(|n| tool(&format!("t{n}"))).collect();
         json!({ "tools": tools })
     };
     let mut fake = paging(many);
-    fake.caps.result_bytes_max = 1_000;
+    fake.message_limits.result_bytes_max = 1_000;
     let (_, listed) = fake.connect().await;
     assert_eq!((listed.tools.len(), listed.failure), (500, None));
 
     let mut fake = paging(many);
-    fake.caps.list_page_bytes_max = 1_000;
+    fake.message_limits.list_page_bytes_max = 1_000;
     let (_, listed) = fake.connect().await;
     let failure = listed.failure.unwrap().to_string();
     assert!(failure.contains("larger than 1000 bytes"), "{failure}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_drips_its_list_is_cut_off_with_what_has_come() {
-    let fake = Fake::new(|_, message| match message["method"].as_str() {
+async fn slow_list_is_cut_with_what_arrived() {
+    let fake = FakeServer::new(|_, message| match message["method"].as_str() {
         Some("tools/list") => {
             let at = message["params"]["cursor"]
                 .as_str()
                 .map_or(0, |at| at.parse::<usize>().unwrap());
             let page =
                 json!({"tools": [tool(&format!("t{at}"))], "nextCursor": (at + 1).to_string()});
-            vec![Say::After(Duration::from_secs(12), result(message, page))]
+            vec![FakeReply::After(
+                Duration::from_secs(12),
+                result(message, page),
+            )]
         }
         _ => legacy(message).unwrap_or_default(),
     });
@@ -120,7 +123,7 @@ async fn a_server_that_drips_its_list_is_cut_off_with_what_has_come() {
 }
 
 #[tokio::test]
-async fn pages_are_followed_to_their_end() {
+async fn pages_are_followed_to_the_end() {
     let page = |cursor: Option<&str>| match cursor {
         None => json!({"tools": [tool("a")], "nextCursor": "2"}),
         Some("2") => json!({"tools": [tool("b")], "nextCursor": ""}),
@@ -132,7 +135,7 @@ async fn pages_are_followed_to_their_end() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_cut_off_with_a_reason() {
+async fn endless_list_is_cut_with_reason() {
     let number = |cursor: Option<&str>| cursor.map_or(0, |cursor| cursor.parse::<usize>().unwrap());
     let endless = move |cursor: Option<&str>| {
         let n = number(cursor);
@@ -167,8 +170,8 @@ async fn a_list_without_end_is_cut_off_with_a_reason() {
     ];
     for (page, tools, reason) in cases {
         let mut fake = paging(page);
-        fake.caps.list_pages_max = 5;
-        fake.caps.tools_max = 20;
+        fake.message_limits.list_pages_max = 5;
+        fake.message_limits.tools_max = 20;
         let (_, listed) = fake.connect().await;
         assert_eq!(listed.tools.len(), tools, "{reason}");
         let last = listed.problems.last().unwrap().to_string();
@@ -177,10 +180,10 @@ async fn a_list_without_end_is_cut_off_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_server_without_tools_is_no_failure_and_one_without_a_list_is() {
+async fn server_without_tools_is_valid_and_without_list_fails() {
     let refuses = |code: i64| {
-        Fake::new(move |_, message| match message["method"].as_str() {
-            Some("tools/list") => vec![Say::Json(error(message, code))],
+        FakeServer::new(move |_, message| match message["method"].as_str() {
+            Some("tools/list") => vec![FakeReply::Json(error(message, code))],
             _ => legacy(message).unwrap_or_default(),
         })
     };
@@ -192,20 +195,20 @@ async fn a_server_without_tools_is_no_failure_and_one_without_a_list_is() {
     assert!(listed.failure.is_some());
 }
 
-/// serde_json reads an object that starts with this key as the text in it.
+/// serde_json reads an object that starts with this key as the raw text in its value.
 const RESERVED: &str = "$serde_json::private::RawValue";
 
 #[tokio::test]
-async fn no_key_of_a_description_means_anything_but_itself() {
+async fn special_keys_in_descriptions_are_plain_data() {
     let described = format!(r#"{{"name":"t","inputSchema":{{"{RESERVED}":"true"}}}}"#);
     let page = format!(r#"{{"tools":[{described}]}}"#);
-    let (_, listed) = Fake::new(move |_, message| match message["method"].as_str() {
+    let (_, listed) = FakeServer::new(move |_, message| match message["method"].as_str() {
         Some("tools/list") => {
             let line = format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{page}}}\n",
                 message["id"]
             );
-            vec![Say::Raw(line.into_bytes())]
+            vec![FakeReply::Raw(line.into_bytes())]
         }
         _ => legacy(message).unwrap_or_default(),
     })
@@ -215,7 +218,7 @@ async fn no_key_of_a_description_means_anything_but_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_outdated_when_it_has_held_for_as_long_as_its_server_said() {
+async fn list_expires_after_its_ttl() {
     let page = |cursor: Option<&str>| match cursor {
         None => json!({"tools": [tool("a")], "nextCursor": "2", "ttlMs": 3_600_000}),
         Some(_) => json!({"tools": [tool("b")], "ttlMs": 60_000}),
@@ -226,7 +229,7 @@ async fn a_list_is_outdated_when_it_has_held_for_as_long_as_its_server_said() {
     let outdated = || connected.upstream.outdated();
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(outdated(), []);
-    // What was read again holds anew.
+    // Reading the list again restarts its lifetime.
     connected.upstream.list(&server).await.unwrap();
     tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(outdated(), []);
@@ -235,7 +238,7 @@ async fn a_list_is_outdated_when_it_has_held_for_as_long_as_its_server_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_says_no_time_or_nonsense_holds_until_the_server_says_otherwise() {
+async fn missing_or_invalid_ttl_never_expires() {
     for ttl in [Value::Null, json!("soon"), json!(-1), json!(1.5), json!([])] {
         let page = move |_: Option<&str>| json!({"tools": [tool("a")], "ttlMs": ttl});
         let (connected, listed) = paging(page).connect().await;
@@ -246,7 +249,7 @@ async fn a_list_that_says_no_time_or_nonsense_holds_until_the_server_says_otherw
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_holds_for_no_time_is_not_read_all_the_time() {
+async fn zero_ttl_does_not_cause_constant_relisting() {
     let page = |_: Option<&str>| json!({"tools": [tool("a")], "ttlMs": 0});
     let (connected, _) = paging(page).connect().await;
     tokio::time::sleep(Duration::from_secs(20)).await;

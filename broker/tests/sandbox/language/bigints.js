@@ -1,4 +1,4 @@
-// BigInts beside numbers: `<`, `=`, `>`, or `?` where there is no order, and `!` where the
+// Compares BigInts with numbers. Prints `<`, `=` or `>`, `?` if there is no order, and `!` if the
 // operators contradict each other.
 const bigints = [
   0n, 1n, -1n, 2n, -2n, 3n, -3n, 7n, -7n, 2n ** 31n, -(2n ** 31n), -(2n ** 31n) - 1n, 2n ** 32n, -(2n ** 32n),
@@ -22,7 +22,7 @@ const order = (a, b) => {
   return lt ? '<' : gt ? '>' : eq ? '=' : '?';
 };
 for (const a of bigints) console.log(numbers.map((b) => order(a, b)).join(''));
-// As texts, as objects, and in what compares for the script.
+// BigInts as strings and objects, and in built-in functions that compare.
 console.log(-1n < '-0.5', -1n < '0', '-2' < -1n, Object(-1n) < -0.5, -1n < { valueOf: () => -0.5 });
 console.log(String([-1, -1n, -1.5, -2n, -0.5, 0n, 0.5, 1n, -2.5].sort((x, y) => (x < y ? -1 : x > y ? 1 : 0))));
 console.log([-0.5, -1.5].includes(-1n), [-1].includes(-1n), -1n == -1, new Set([-1n, -1]).size);

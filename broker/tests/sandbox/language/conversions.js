@@ -1,4 +1,4 @@
-// What becomes of objects that are made into numbers and texts, also while they are.
+// Converts objects to numbers and strings, also during their own conversion.
 const say = (...words) => console.log(...words.map(String));
 
 function t(name, f) {

@@ -1,5 +1,5 @@
-// Names that are declared where another one stands: parameters again, what functions in a
-// `case` declare, constructors in quotes.
+// Declarations that shadow others: parameters declared again, functions declared in a `case`,
+// constructors with quoted names.
 const say = (...words) => console.log(...words.map(String));
 async function t(name, test) { try { say(name, JSON.stringify(await test())); } catch (error) { say(name, 'threw', error.name); } }
 

@@ -1,5 +1,5 @@
-// Every function of the language is given what fails at its n-th use. One that has met an error and
-// answers all the same has invented what it answers.
+// Calls every built-in function with objects that throw at their n-th use. A function that returns
+// a value after such an error has invented the value.
 const { apply, construct, ownKeys, getOwnPropertyDescriptor } = Reflect;
 const blown = { name: "blown" };
 const USES_MAX = 16;
@@ -83,7 +83,7 @@ if (Temporal !== undefined) {
 for (const name of ["NumberFormat", "DateTimeFormat", "Collator", "PluralRules", "ListFormat"]) {
   receivers[`Intl.${name}`] = [() => new Intl[name]()];
 }
-// One that does invent an answer shows that it would be found.
+// A function that invents a value, to show that the test finds it.
 const invents = { of(value) { try { return +value; } catch { return 0; } } };
 const roots = { __proto__: null, TypedArray: Object.getPrototypeOf(Uint8Array), invents };
 const collect = (prefix, holder) => {
@@ -95,7 +95,7 @@ const collect = (prefix, holder) => {
 collect("", globalThis);
 collect("Intl.", Intl);
 collect("Temporal.", Temporal ?? {});
-// What is no function of the language, or would make a timer for each call.
+// Not part of the language, or would create a timer for each call.
 for (const name of ["globalThis", "console", "logs", "tracker", "airlock", "setTimeout", "setInterval", "queueMicrotask"]) delete roots[name];
 
 const patterns = [];

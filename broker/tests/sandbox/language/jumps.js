@@ -1,7 +1,7 @@
-// Where jumps and errors lead, and what they close on the way.
+// The targets of jumps and errors, and the iterators that they close.
 const say = (...words) => console.log(...words.map(String));
 
-// Goes from 0 to `n`, and says when it is closed.
+// Counts from 0 to `n`, and prints when it is closed.
 function items(name, n = 3, { nextThrows, returnThrows } = {}) {
   let i = 0;
   return {

@@ -1,4 +1,4 @@
-// When keys become texts: behind the values that they are for, once, and not at all of nothing.
+// Keys are converted to strings after their values are evaluated, once, and not for null.
 const seen = [];
 const said = (x) => (seen.push(x), x);
 const key = (name) => ({ toString: () => said(name) });

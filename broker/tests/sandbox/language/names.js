@@ -1,4 +1,4 @@
-// Computed names of methods, and patterns that want more than there is.
+// Computed names of methods, and patterns with more elements than the value.
 const print = (...words) => console.log(...words.map(String));
 
 const key = () => 'k', name = 'n', syms = ['a', 'b'];

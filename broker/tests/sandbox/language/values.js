@@ -1,4 +1,4 @@
-// What operators, classes, patterns and calls come to.
+// The results of operators, classes, patterns and calls.
 const say = (...words) => console.log(...words.map(String));
 
 function t(name, f) {

@@ -1,5 +1,5 @@
-//! What becomes of a call's promise. A call gives a promise, and a script that
-//! takes it for the result gets `undefined`, `[object Promise]` or an exception.
+//! Checks how a script uses the promise that a call returns. A script that uses the promise as if
+//! it were the result gets `undefined`, `[object Promise]` or an exception.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{BindingPattern, Expression};
@@ -7,19 +7,19 @@ use oxc_semantic::NodeId;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
-use super::reading::Reading;
+use super::context::CheckContext;
 use super::surface::Tool;
 use crate::shape::ToolShape;
 use codegen_shared::finding::FindingCode;
 use codegen_shared::finding::Form;
 
-/// What stands for the awaited expression in a suggestion.
+/// Placeholder for the awaited expression in a suggestion.
 const AWAITED: &str = "await …";
 
-/// Bytes of an expression that a suggestion repeats.
+/// Maximum length in bytes of an expression that a suggestion repeats.
 const QUOTED_MAX: usize = 40;
 
-/// What a promise has.
+/// Members that every promise has.
 const OF_A_PROMISE: [&str; 7] = [
     "then",
     "catch",
@@ -30,7 +30,7 @@ const OF_A_PROMISE: [&str; 7] = [
     "valueOf",
 ];
 
-/// Globals that do nothing useful with a promise.
+/// Functions that cannot use a promise as an argument.
 const TAKES_NO_PROMISE: [&str; 16] = [
     "JSON.stringify",
     "JSON.parse",
@@ -50,11 +50,11 @@ const TAKES_NO_PROMISE: [&str; 16] = [
     "structuredClone",
 ];
 
-/// The tool whose call a promise is of, when it is of one.
+/// The tool whose call returned the promise, with its shape; `None` for any other promise.
 pub(super) type OfCall<'t, 's> = Option<(Tool<'s>, &'t ToolShape)>;
 
-impl<'a, 's> Reading<'a, 's, '_> {
-    /// `node` is an expression that gives a promise.
+impl<'a, 's> CheckContext<'a, 's, '_> {
+    /// Checks how the script uses the promise that the expression `node` evaluates to.
     pub(super) fn promise(&mut self, node: NodeId, of: OfCall<'_, 's>) {
         let inner = self.kind(node).span();
         let node = self.outermost(node);
@@ -82,12 +82,12 @@ impl<'a, 's> Reading<'a, 's, '_> {
                 if self.goes_on_in_another_line(own, it.expression.span()) {
                     self.without_semicolon(parent, inner, of);
                 } else {
-                    self.not_awaited(parent, inner, of, "read from", "(await …)[…]");
+                    self.not_awaited(parent, inner, of, "indexed", "(await …)[…]");
                 }
             }
             AstKind::VariableDeclarator(it) => match &it.id {
                 BindingPattern::BindingIdentifier(_) => self.promise_declared(node, parent, of),
-                _ => self.not_awaited(parent, inner, of, "taken apart", "= await …"),
+                _ => self.not_awaited(parent, inner, of, "destructured", "= await …"),
             },
             AstKind::ExpressionStatement(_) => self.nobody_waits(parent, inner.start, of),
             kind => {
@@ -100,7 +100,8 @@ impl<'a, 's> Reading<'a, 's, '_> {
         }
     }
 
-    /// A member that is assigned to, or called only if it is there, is not taken for a result.
+    /// Whether the script assigns to a member of a promise, or calls it with `?.(…)`. Neither
+    /// treats the promise as the result.
     fn is_written_or_optional(&self, member: NodeId) -> bool {
         let own = self.kind(member).span();
         match self.kind(self.parent(member)) {
@@ -110,7 +111,8 @@ impl<'a, 's> Reading<'a, 's, '_> {
         }
     }
 
-    /// `.then(…)` gives a promise again, of something else.
+    /// Checks the promise that `.then(…)`, `.catch(…)` or `.finally(…)` returns. After `then`, its
+    /// value is not the tool's result.
     fn promise_method(&mut self, member: NodeId, name: &str, of: OfCall<'_, 's>) {
         let member = self.outermost(member);
         let parent = self.parent(member);
@@ -167,7 +169,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
 
     fn not_awaited(&mut self, node: NodeId, at: Span, of: OfCall<'_, 's>, what: &str, fix: &str) {
         let subject = subject(of);
-        let message = format!("{subject} gives a promise, which is {what} without `await`");
+        let message = format!("{subject} returns a promise, which is {what} without `await`");
         let source = self.semantic.source_text();
         let own = source.get(at.start as usize..at.end as usize);
         let is_short =
@@ -182,7 +184,8 @@ impl<'a, 's> Reading<'a, 's, '_> {
         self.error(node, code, at.start, message, Some(fix));
     }
 
-    /// `call()⏎[1, 2].forEach(…)` is one expression.
+    /// Whether an index is on another line than the call before it: `call()
+    /// [1, 2].forEach(…)` is one expression.
     fn goes_on_in_another_line(&self, before: Span, index: Span) -> bool {
         let source = self.semantic.source_text();
         let between = source.get(before.end as usize..index.start as usize);
@@ -192,12 +195,13 @@ impl<'a, 's> Reading<'a, 's, '_> {
 
     fn without_semicolon(&mut self, node: NodeId, at: Span, of: OfCall<'_, 's>) {
         let subject = subject(of);
-        let message = format!("{subject} goes on in the next line, which begins with `[`");
-        let fix = "Write `;` at the end of the line before it.".to_owned();
+        let message = format!("{subject} continues on the next line, which begins with `[`");
+        let fix = "Add `;` before the `[`.".to_owned();
         self.missing(node, at, message, fix);
     }
 
-    /// A call that is in flight when the script ends is cancelled.
+    /// Warns about a promise that is never awaited: calls that are still running when the script
+    /// ends are cancelled.
     fn nobody_waits(&mut self, node: NodeId, at: u32, of: OfCall<'_, 's>) {
         let is_value = self.form == Form::Expression
             && matches!(self.kind(self.parent(node)), AstKind::Program(_));
@@ -205,14 +209,15 @@ impl<'a, 's> Reading<'a, 's, '_> {
             return;
         }
         let message = format!(
-            "nothing waits for {}: what is in flight when the script ends is cancelled",
+            "{} is not awaited: it is cancelled if the script ends first",
             subject(of)
         );
-        let suggestion = Some("Write `await` before it.".to_owned());
+        let suggestion = Some("Add `await` before the call.".to_owned());
         self.warning(FindingCode::NotAwaited, at, message, suggestion);
     }
 
-    /// Where a promise stands in the place of what it promises, and how to write it.
+    /// If a promise is used in place of its value, returns a description of the use and the
+    /// correction.
     fn taken_for_a_value(
         &self,
         kind: AstKind<'a>,
@@ -222,41 +227,45 @@ impl<'a, 's> Reading<'a, 's, '_> {
             AstKind::BinaryExpression(it) => match it.operator {
                 BinaryOperator::Instanceof => return None,
                 BinaryOperator::In if it.right.span() != own => return None,
-                _ => ("compared or added", "(await …)"),
+                _ => ("used as an operand", "(await …)"),
             },
-            AstKind::TemplateLiteral(_) => ("made text", "${await …}"),
+            AstKind::TemplateLiteral(_) => ("used as text", "${await …}"),
             AstKind::UnaryExpression(it) => match it.operator {
                 UnaryOperator::Void | UnaryOperator::Typeof => return None,
-                _ => ("asked for its truth or number", "(await …)"),
+                _ => ("used as an operand", "(await …)"),
             },
-            AstKind::IfStatement(it) if it.test.span() == own => ("always true", "if (await …)"),
+            AstKind::IfStatement(it) if it.test.span() == own => ("always truthy", "if (await …)"),
             AstKind::WhileStatement(it) if it.test.span() == own => {
-                ("always true", "while (await …)")
+                ("always truthy", "while (await …)")
             }
             AstKind::ConditionalExpression(it) if it.test.span() == own => {
-                ("always true", "(await …) ? … : …")
+                ("always truthy", "(await …) ? … : …")
             }
             AstKind::LogicalExpression(it) if it.left.span() == own => {
-                ("always there", "(await …)")
+                ("always truthy", "(await …)")
             }
             AstKind::SwitchStatement(it) if it.discriminant.span() == own => {
                 ("compared", "switch (await …)")
             }
-            AstKind::ForOfStatement(it) if it.right.span() == own => ("gone over", "of await …"),
-            AstKind::ForInStatement(it) if it.right.span() == own => ("gone over", "in await …"),
+            AstKind::ForOfStatement(it) if it.right.span() == own => {
+                ("iterated over", "of await …")
+            }
+            AstKind::ForInStatement(it) if it.right.span() == own => {
+                ("iterated over", "in await …")
+            }
             AstKind::SpreadElement(_) => ("spread", "...(await …)"),
             AstKind::CallExpression(it) if it.callee.span() != own => {
                 let name = self.callee_name(&it.callee)?;
                 if !TAKES_NO_PROMISE.contains(&name.as_str()) {
                     return None;
                 }
-                ("taken for its value", "await …")
+                ("passed as a value", "await …")
             }
             _ => return None,
         })
     }
 
-    /// Where the promise is handed on as the value of something larger.
+    /// Whether the promise is passed on as the value of a larger expression.
     fn passes_on(&self, kind: AstKind<'a>, own: Span) -> bool {
         match kind {
             AstKind::ConditionalExpression(it) => it.test.span() != own,
@@ -268,7 +277,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
         }
     }
 
-    /// `JSON.stringify`, when these are the globals.
+    /// Returns a callee's name, such as `JSON.stringify`, if it is a global or a member of one.
     fn callee_name(&self, callee: &Expression<'a>) -> Option<String> {
         match callee {
             Expression::Identifier(_) => self.global_of(callee).map(str::to_owned),

@@ -1,5 +1,5 @@
-//! Servers, their tools, and calls: from the name of a server to each place
-//! where one of its tools is called.
+//! Finds servers, their tools, and calls: from the name of a server to every call of one of its
+//! tools.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
@@ -8,18 +8,15 @@ use oxc_ast::ast::{
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
-use super::reading::Reading;
+use super::context::CheckContext;
 use super::surface::{Surface, Tool};
 use super::values::Arguments;
 use codegen_shared::finding::{FindingCode, Severity};
 use codegen_shared::identifiers::ASKED_BY_THE_LANGUAGE;
 use codegen_shared::message::ServerNames;
 
-/// Properties named in a suggestion.
-const NAMED_MAX: usize = 3;
-
-impl<'a, 's> Reading<'a, 's, '_> {
-    /// `node` is an expression that stands for a server.
+impl<'a, 's> CheckContext<'a, 's, '_> {
+    /// Checks how the script uses the expression `node`, whose value is a server.
     pub(super) fn server(&mut self, node: NodeId, server: &'s ServerNames<'s>) {
         let node = self.outermost(node);
         let parent = self.parent(node);
@@ -62,7 +59,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
         }
     }
 
-    /// `const { tool, other: name } = server`.
+    /// Checks `const { tool, other: name } = server`.
     fn server_taken_apart(&mut self, pattern: &ObjectPattern<'a>, server: &'s ServerNames<'s>) {
         for property in &pattern.properties {
             let Some(name) = property.key.static_name() else {
@@ -108,7 +105,7 @@ impl<'a, 's> Reading<'a, 's, '_> {
         found
     }
 
-    /// `demo.tickets.create` where there is `tickets_create`.
+    /// Suggests `tickets_create` for `demo.tickets.create`.
     fn in_two_words(
         &self,
         node: NodeId,
@@ -152,10 +149,10 @@ impl<'a, 's> Reading<'a, 's, '_> {
         } else {
             ""
         };
-        Some(format!("It has {}{more}.", names.join(", ")))
+        Some(format!("Tools: {}{more}.", names.join(", ")))
     }
 
-    /// `node` is an expression that stands for a tool.
+    /// Checks how the script uses the expression `node`, whose value is a tool.
     pub(super) fn tool(&mut self, node: NodeId, tool: Tool<'s>) {
         let node = self.outermost(node);
         let parent = self.parent(node);
@@ -169,8 +166,8 @@ impl<'a, 's> Reading<'a, 's, '_> {
                 }
             }
             AstKind::NewExpression(it) if it.callee.span() == self.kind(node).span() => {
-                let message = format!("`{}` is a tool and no class", tool.name());
-                let suggestion = Some("Take the `new` away.".to_owned());
+                let message = format!("`{}` is a tool, not a class", tool.name());
+                let suggestion = Some("Remove `new`.".to_owned());
                 self.error(
                     parent,
                     FindingCode::UnknownTool,
@@ -195,15 +192,15 @@ impl<'a, 's> Reading<'a, 's, '_> {
         let has_spread = call.arguments.iter().any(Argument::is_spread);
         match call.arguments.as_slice() {
             _ if has_spread => {}
-            [] => Arguments::of(self, node, tool).none(call.span.end.saturating_sub(1)),
+            [] => Arguments::new(self, node, tool).none(call.span.end.saturating_sub(1)),
             [only] => {
                 if let Some(only) = only.as_expression() {
-                    Arguments::of(self, node, tool).one(only);
+                    Arguments::new(self, node, tool).one(only);
                 }
             }
             several if !tool.names.order.is_empty() => {
                 let several = several.iter().filter_map(Argument::as_expression);
-                Arguments::of(self, node, tool).in_order(&several.collect::<Vec<_>>());
+                Arguments::new(self, node, tool).in_order(&several.collect::<Vec<_>>());
             }
             [_, second, ..] => {
                 let message = format!("`{}` takes one object, not several values", tool.name());
@@ -217,25 +214,12 @@ impl<'a, 's> Reading<'a, 's, '_> {
     fn as_one_object(&mut self, call: &CallExpression<'a>, tool: Tool<'s>) -> Option<String> {
         let shape = self.shape(tool);
         let names = super::expect::names_of(&shape, &shape.input);
-        // An object and something more: the object is what counts.
+        // The tool gets the first object; further arguments are the mistake.
         if let Some(Expression::ObjectExpression(_)) =
             call.arguments.first().and_then(Argument::as_expression)
         {
-            return Some("Leave the rest away.".to_owned());
+            return Some("Pass only the object.".to_owned());
         }
-        Some(format!("Write `{}`.", call_with(tool, &names)))
+        Some(format!("Write `{}`.", tool.call_with(&names)))
     }
-}
-
-/// A call as it should look: `github.get({ owner: …, repo: … })`.
-pub(super) fn call_with(tool: Tool<'_>, names: &[String]) -> String {
-    if names.is_empty() {
-        return format!("{}({{ … }})", tool.name());
-    }
-    let shown: Vec<_> = names
-        .iter()
-        .take(NAMED_MAX)
-        .map(|it| format!("{it}: …"))
-        .collect();
-    format!("{}({{ {} }})", tool.name(), shown.join(", "))
 }

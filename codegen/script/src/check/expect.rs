@@ -1,29 +1,29 @@
-//! What a shape takes, in a few words, and whether a single known value is that.
+//! Describes in a few words what a shape accepts, and compares a single known value with it.
 
 use serde_json::Value;
 
-use super::known::Known;
+use super::static_value::StaticValue;
 use crate::shape::{Kind, Shape, ToolShape};
 use crate::text;
 use codegen_shared::facts::{Bound, Facts};
 
-/// Alternatives that are named before the rest is counted.
+/// Maximum number of alternatives named; the rest are counted.
 const LISTED_MAX: usize = 12;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     Fits,
     OtherType,
-    /// The right type, and not a value that there is.
+    /// A value of the right type that is not one of the allowed values.
     OtherValue,
 }
 
-/// A value against a shape that is neither made of others nor has parts.
-pub(super) fn judge(known: Known<'_>, shape: &Shape) -> Fit {
+/// Compares a value with a shape that has no parts and is not a union.
+pub(super) fn judge(known: StaticValue<'_>, shape: &Shape) -> Fit {
     let is = |fits: bool| if fits { Fit::Fits } else { Fit::OtherType };
     match (&shape.kind, known) {
         (Kind::Literal(value), known) => judge_literal(known, value),
-        (Kind::Number { integer }, Known::Number(Some(value))) => {
+        (Kind::Number { integer }, StaticValue::Number(Some(value))) => {
             if *integer && value.fract() != 0.0 {
                 Fit::OtherType
             } else if is_within(value, &shape.facts) {
@@ -32,35 +32,35 @@ pub(super) fn judge(known: Known<'_>, shape: &Shape) -> Fit {
                 Fit::OtherValue
             }
         }
-        (Kind::String, Known::Text(Some(value))) => {
+        (Kind::String, StaticValue::Text(Some(value))) => {
             let length = value.chars().count() as u64;
             let range = shape.facts.length;
             let fits = range.min.is_none_or(|min| length >= min)
                 && range.max.is_none_or(|max| length <= max);
             if fits { Fit::Fits } else { Fit::OtherValue }
         }
-        (Kind::Number { .. }, known) => is(matches!(known, Known::Number(_))),
-        (Kind::String, known) => is(matches!(known, Known::Text(_))),
-        (Kind::Boolean, known) => is(matches!(known, Known::Boolean(_))),
-        (Kind::Null, known) => is(matches!(known, Known::Null)),
+        (Kind::Number { .. }, known) => is(matches!(known, StaticValue::Number(_))),
+        (Kind::String, known) => is(matches!(known, StaticValue::Text(_))),
+        (Kind::Boolean, known) => is(matches!(known, StaticValue::Boolean(_))),
+        (Kind::Null, known) => is(matches!(known, StaticValue::Null)),
         (Kind::Never, _) => Fit::OtherType,
-        (Kind::Object(_), known) => is(matches!(known, Known::Object(_))),
-        (Kind::Array(_) | Kind::Tuple(_), known) => is(matches!(known, Known::Array(_))),
+        (Kind::Object(_), known) => is(matches!(known, StaticValue::Object(_))),
+        (Kind::Array(_) | Kind::Tuple(_), known) => is(matches!(known, StaticValue::Array(_))),
         (Kind::Any | Kind::Union(_) | Kind::Intersection(_) | Kind::Named(_), _) => Fit::Fits,
     }
 }
 
-fn judge_literal(known: Known<'_>, value: &Value) -> Fit {
+fn judge_literal(known: StaticValue<'_>, value: &Value) -> Fit {
     let equal = match (known, value) {
-        (Known::Text(Some(got)), Value::String(value)) => got == value,
-        (Known::Number(Some(got)), Value::Number(value)) => value.as_f64() == Some(got),
-        (Known::Boolean(Some(got)), Value::Bool(value)) => got == *value,
-        (Known::Null, Value::Null) => true,
-        // Of the right type, and not known any closer.
+        (StaticValue::Text(Some(got)), Value::String(value)) => got == value,
+        (StaticValue::Number(Some(got)), Value::Number(value)) => value.as_f64() == Some(got),
+        (StaticValue::Boolean(Some(got)), Value::Bool(value)) => got == *value,
+        (StaticValue::Null, Value::Null) => true,
+        // The types match, and the exact value is not known.
         (known, value) if same_type(known, value) => {
             matches!(
                 known,
-                Known::Text(None) | Known::Number(None) | Known::Boolean(None)
+                StaticValue::Text(None) | StaticValue::Number(None) | StaticValue::Boolean(None)
             ) || value.is_object()
                 || value.is_array()
         }
@@ -69,11 +69,11 @@ fn judge_literal(known: Known<'_>, value: &Value) -> Fit {
     if equal { Fit::Fits } else { Fit::OtherValue }
 }
 
-pub(super) fn is_literal(known: Known<'_>, value: &Value) -> bool {
+pub(super) fn is_literal(known: StaticValue<'_>, value: &Value) -> bool {
     judge_literal(known, value) == Fit::Fits
 }
 
-/// The one value that a property of an object must have.
+/// Returns the value that a property of an object must have, if only one is allowed.
 pub(super) fn literal_at(tool: &ToolShape, shape: &Shape, name: &str) -> Option<Value> {
     let shape = match &shape.kind {
         Kind::Named(index) => &tool.named.get(*index)?.shape,
@@ -89,15 +89,15 @@ pub(super) fn literal_at(tool: &ToolShape, shape: &Shape, name: &str) -> Option<
     }
 }
 
-pub(super) fn same_type(known: Known<'_>, value: &Value) -> bool {
+pub(super) fn same_type(known: StaticValue<'_>, value: &Value) -> bool {
     match known {
-        Known::Text(_) => value.is_string(),
-        Known::Number(_) => value.is_number(),
-        Known::Boolean(_) => value.is_boolean(),
-        Known::Null => value.is_null(),
-        Known::Object(_) => value.is_object(),
-        Known::Array(_) => value.is_array(),
-        Known::Undefined | Known::Nothing => true,
+        StaticValue::Text(_) => value.is_string(),
+        StaticValue::Number(_) => value.is_number(),
+        StaticValue::Boolean(_) => value.is_boolean(),
+        StaticValue::Null => value.is_null(),
+        StaticValue::Object(_) => value.is_object(),
+        StaticValue::Array(_) => value.is_array(),
+        StaticValue::Undefined | StaticValue::Nothing => true,
     }
 }
 
@@ -114,7 +114,7 @@ fn is_within(value: f64, facts: &Facts) -> bool {
     above && below
 }
 
-/// All values that a shape names, when there are such.
+/// Returns the literals that a shape allows, if it lists them.
 pub(super) fn literals(tool: &ToolShape, shape: &Shape) -> Vec<Value> {
     match &shape.kind {
         Kind::Literal(value) => vec![value.clone()],
@@ -131,7 +131,7 @@ pub(super) fn literals(tool: &ToolShape, shape: &Shape) -> Vec<Value> {
     }
 }
 
-/// `a string`, `one of "a", "b"`, `a whole number from 1 to 100`.
+/// Describes a shape: `a string`, `one of "a", "b"`, `a whole number from 1 to 100`.
 pub(super) fn words(tool: &ToolShape, shape: &Shape) -> String {
     match &shape.kind {
         Kind::Any => "anything".to_owned(),
@@ -149,7 +149,7 @@ pub(super) fn words(tool: &ToolShape, shape: &Shape) -> String {
         Kind::String => format!("a string{}", lengths(&shape.facts)),
         Kind::Literal(value) => text::clip(&text::json(value), 60),
         Kind::Array(items) => format!("an array ({} each)", words(tool, items)),
-        Kind::Tuple(_) => "an array of fixed places".to_owned(),
+        Kind::Tuple(_) => "a tuple".to_owned(),
         Kind::Object(_) => "an object".to_owned(),
         Kind::Intersection(_) => "an object".to_owned(),
         Kind::Union(members) => one_of(tool, members),
@@ -163,7 +163,7 @@ pub(super) fn words(tool: &ToolShape, shape: &Shape) -> String {
     }
 }
 
-/// Without going into what a named shape is made of.
+/// Describes a shape without describing the parts of a named shape.
 fn short(tool: &ToolShape, shape: &Shape) -> String {
     match &shape.kind {
         Kind::Union(members) if members.iter().all(|it| matches!(it.kind, Kind::Literal(_))) => {
@@ -190,7 +190,7 @@ fn one_of(tool: &ToolShape, members: &[Shape]) -> String {
     }
 }
 
-/// A list that says how much it leaves out.
+/// Joins the first names, and counts the rest.
 pub(super) fn listed(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(LISTED_MAX).map(String::as_str).collect();
     let more = names.len() - shown.len();
@@ -228,15 +228,15 @@ fn lengths(facts: &Facts) -> String {
     }
 }
 
-/// How to write the value as the type that is wanted.
-pub(super) fn other_type(known: Known<'_>, shape: &Shape) -> Option<String> {
+/// Suggests how to write the value as the expected type.
+pub(super) fn other_type(known: StaticValue<'_>, shape: &Shape) -> Option<String> {
     let takes = |wanted: fn(&Kind) -> bool| match &shape.kind {
         Kind::Union(members) => members.iter().any(|it| wanted(&it.kind)),
         kind => wanted(kind),
     };
     let takes_array = takes(|it| matches!(it, Kind::Array(_)));
     match known {
-        Known::Text(Some(value)) => {
+        StaticValue::Text(Some(value)) => {
             let is_number = value.trim().parse::<f64>().is_ok_and(f64::is_finite);
             if takes(|it| matches!(it, Kind::Number { .. })) && is_number {
                 Some(format!("Write {} without quotes.", value.trim()))
@@ -246,24 +246,24 @@ pub(super) fn other_type(known: Known<'_>, shape: &Shape) -> Option<String> {
                 takes_array.then(|| format!("Write [{}].", text::literal(&text::clip(value, 60))))
             }
         }
-        Known::Number(Some(value)) if takes(|it| matches!(it, Kind::String)) => {
+        StaticValue::Number(Some(value)) if takes(|it| matches!(it, Kind::String)) => {
             Some(format!("Write \"{value}\"."))
         }
-        Known::Text(None) if takes(|it| matches!(it, Kind::Number { .. })) => {
-            Some("Put it into `Number(…)`.".to_owned())
+        StaticValue::Text(None) if takes(|it| matches!(it, Kind::Number { .. })) => {
+            Some("Wrap it in `Number(…)`.".to_owned())
         }
-        Known::Number(None) if takes(|it| matches!(it, Kind::String)) => {
-            Some("Put it into `String(…)`.".to_owned())
+        StaticValue::Number(None) if takes(|it| matches!(it, Kind::String)) => {
+            Some("Wrap it in `String(…)`.".to_owned())
         }
-        Known::Null => Some("Leave it away, or give it a value.".to_owned()),
-        Known::Text(None) | Known::Number(_) if takes_array => {
-            Some("Put it into an array.".to_owned())
+        StaticValue::Null => Some("Remove it, or give it a value.".to_owned()),
+        StaticValue::Text(None) | StaticValue::Number(_) if takes_array => {
+            Some("Wrap it in an array.".to_owned())
         }
         _ => None,
     }
 }
 
-/// The names of what an object takes, the required ones first.
+/// Returns the names of an object's properties, the required ones first.
 pub(super) fn names_of(tool: &ToolShape, shape: &Shape) -> Vec<String> {
     match &shape.kind {
         Kind::Object(object) => {
@@ -279,7 +279,7 @@ pub(super) fn names_of(tool: &ToolShape, shape: &Shape) -> Vec<String> {
     }
 }
 
-/// A key as an object literal has it.
+/// Writes a key as it appears in an object literal.
 pub(super) fn key(name: &str) -> String {
     if crate::names::is_identifier(name) {
         name.to_owned()

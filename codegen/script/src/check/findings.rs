@@ -1,18 +1,18 @@
-//! Findings as they are made: bounded, without repetitions, in the order of the script.
+//! Collects findings: limited in number, without repetitions, in the order of the script.
 
 use codegen_shared::finding::{FINDINGS_MAX, Finding, FindingCode, Severity};
 use codegen_shared::lines::Lines;
 
-use crate::closest::Patience;
+use crate::closest::CompareBudget;
 
-/// Findings in the making.
+/// Collects the findings of one check.
 pub(super) struct Findings<'a> {
     lines: Lines<'a>,
     kept: Vec<(u32, Finding)>,
     dropped: usize,
     has_error: bool,
-    /// For what was probably meant.
-    pub(super) patience: Patience,
+    /// Budget for the search for similar names.
+    pub(super) patience: CompareBudget,
 }
 
 impl<'a> Findings<'a> {
@@ -22,7 +22,7 @@ impl<'a> Findings<'a> {
             kept: Vec::new(),
             dropped: 0,
             has_error: false,
-            patience: Patience::default(),
+            patience: CompareBudget::default(),
         }
     }
 
@@ -30,13 +30,14 @@ impl<'a> Findings<'a> {
         self.has_error
     }
 
-    /// Whether one more of this severity would be kept; what would not is not put into words.
+    /// Whether another finding of this severity would be kept. Callers write no message for one
+    /// that would not be kept.
     pub(super) fn wants(&self, severity: Severity) -> bool {
         let mut kept = self.kept.iter();
         self.kept.len() < FINDINGS_MAX || kept.any(|(_, kept)| kept.severity < severity)
     }
 
-    /// Findings that nobody wants.
+    /// Counts findings that are dropped.
     pub(super) fn count(&mut self, findings: usize) {
         self.dropped += findings;
     }
@@ -51,7 +52,7 @@ impl<'a> Findings<'a> {
         self.add(Severity::Error, code, at, message, suggestion);
     }
 
-    /// The same, at a line and column.
+    /// Adds an error at a line and column.
     pub(super) fn error_at(
         &mut self,
         code: FindingCode,
@@ -63,7 +64,8 @@ impl<'a> Findings<'a> {
         self.error(code, at, message, suggestion);
     }
 
-    /// The same thing at the same place is said once, and an error is never dropped for a warning.
+    /// Adds a finding. The same message at the same location is kept once. Errors are never dropped
+    /// to keep warnings.
     pub(super) fn add(
         &mut self,
         severity: Severity,
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_counted_and_errors_stay() {
+    fn findings_are_bounded_and_errors_kept() {
         let text = "x".repeat(200);
         let mut findings = Findings::new(Lines::new(&text, 0));
         for at in 0..100 {

@@ -1,6 +1,5 @@
-//! How a script is written: as a body, one function, one expression, or a
-//! module. The guest decides for itself what it starts; this is the same view of
-//! it, held against the guest by a test.
+//! Detects the form of a script: a body, one function, one expression, or a module. The guest
+//! detects the form on its own; a test checks that both agree.
 
 use oxc_ast::ast::{Expression, ImportOrExportKind, Program, Statement};
 use oxc_span::GetSpan;
@@ -8,14 +7,14 @@ use oxc_span::GetSpan;
 use codegen_shared::finding::{FindingCode, Form};
 
 use super::findings::Findings;
-use super::parse::Parsed;
+use super::parse::ParsedScript;
 
-/// Scripts up to this length are taken for one expression even if nothing at
-/// their beginning says so.
+/// Maximum length in bytes of a script that is parsed as one expression although its start does not
+/// look like one.
 const EXPRESSION_BYTES_MAX: usize = 4_096;
 
-/// `text` is what will run: without types.
-pub(crate) fn of(program: &Program<'_>, text: &str) -> Form {
+/// Detects the form of `text`, which is the script without types.
+pub(crate) fn detect(program: &Program<'_>, text: &str) -> Form {
     let mut real = program.body.iter().filter(|it| !is_erased(it));
     if program.body.iter().any(is_module_item) {
         return Form::Module;
@@ -33,11 +32,11 @@ pub(crate) fn of(program: &Program<'_>, text: &str) -> Form {
     }
 }
 
-/// What a form forbids that its syntax allows.
+/// Reports syntax that the form does not allow.
 pub(super) fn check(
     program: &Program<'_>,
     form: Form,
-    parsed: &Parsed<'_>,
+    parsed: &ParsedScript<'_>,
     findings: &mut Findings<'_>,
 ) {
     let exports = program
@@ -65,7 +64,7 @@ fn imports(statement: &Statement<'_>, findings: &mut Findings<'_>) {
         statement.span().start,
         format!("there is no module `{}` here", source.value),
         Some(
-            "Take the line out: servers are globals, and only types can be imported (`import type`)."
+            "Remove the line: servers are globals, and only types can be imported (`import type`)."
                 .to_owned(),
         ),
     );
@@ -77,12 +76,13 @@ fn top_level_return(statement: &Statement<'_>, findings: &mut Findings<'_>) {
             FindingCode::Syntax,
             found.span.start,
             "a module has no top-level `return`".to_owned(),
-            Some("Write `export default` and the value, or take the exports out.".to_owned()),
+            Some("Write `export default` and the value, or remove the exports.".to_owned()),
         );
     }
 }
 
-/// The guest takes a script for a module by a line that begins so.
+/// Reports `export` in the middle of a line: the guest recognises a module by a line that starts
+/// with `export`.
 fn begins_no_line(statement: &Statement<'_>, text: &str, findings: &mut Findings<'_>) {
     if !is_module_item(statement) {
         return;
@@ -95,12 +95,12 @@ fn begins_no_line(statement: &Statement<'_>, text: &str, findings: &mut Findings
             FindingCode::Syntax,
             start,
             "`export` is in the middle of a line".to_owned(),
-            Some("Begin a line with it.".to_owned()),
+            Some("Move it to the start of a line.".to_owned()),
         );
     }
 }
 
-/// Whether nothing is left of a statement when its types are taken out.
+/// Whether a statement consists of types only.
 pub(super) fn is_erased(statement: &Statement<'_>) -> bool {
     use ImportOrExportKind::Type;
     match statement {
@@ -157,7 +157,7 @@ fn is_import(statement: &Statement<'_>) -> bool {
 }
 
 fn may_be_single(start: u32, text: &str) -> bool {
-    // A function without a name was parsed in brackets, one byte to the right.
+    // A function without a name was parsed in parentheses, so its offsets are one byte larger.
     let own = text.trim_start();
     let start = text.get(start as usize..).unwrap_or(own);
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';

@@ -1,16 +1,16 @@
-//! Names that nothing in the script declares: servers, flat names of tools, what
-//! every script finds, and mistakes.
+//! Resolves names that the script does not declare: servers, flat names of tools, globals of every
+//! script, and mistakes.
 
 use oxc_ast::AstKind;
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
-use super::reading::Reading;
+use super::context::CheckContext;
 use crate::names::is_known_global;
 use codegen_shared::finding::{FindingCode, Severity};
 use codegen_shared::message::AbsentServer;
 
-/// Globals of a script that the list of names which servers may not take lacks.
+/// Globals of a script that are missing from the list of names that servers cannot have.
 const MORE_GLOBALS: [&str; 21] = [
     "AsyncDisposableStack",
     "DisposableStack",
@@ -35,7 +35,7 @@ const MORE_GLOBALS: [&str; 21] = [
     "unescape",
 ];
 
-/// Globals of other places that a script may hope for, and what there is instead.
+/// Globals of other environments, and what to use instead.
 const ABSENT: [(&str, &str); 24] = [
     ("fetch", "There is no network: call a tool."),
     ("XMLHttpRequest", "There is no network: call a tool."),
@@ -50,12 +50,12 @@ const ABSENT: [(&str, &str); 24] = [
     ("Buffer", "Use `TextEncoder`, `atob` and `btoa`."),
     ("fs", "There are no files: call a tool."),
     ("path", "There are no files: call a tool."),
-    ("os", "There is no system: call a tool."),
+    ("os", "There is no OS access: call a tool."),
     (
         "window",
-        "There is no page: `globalThis` holds the globals.",
+        "There is no DOM here: `globalThis` holds the globals.",
     ),
-    ("document", "There is no page."),
+    ("document", "There is no DOM."),
     ("self", "`globalThis` holds the globals."),
     ("global", "`globalThis` holds the globals."),
     ("localStorage", "Nothing is kept between runs."),
@@ -69,7 +69,7 @@ const ABSENT: [(&str, &str); 24] = [
     ("mcp", "Servers are globals: `server.tool({ … })`."),
 ];
 
-/// Whether every script finds a global of this name.
+/// Whether every script has a global with this name.
 #[must_use]
 pub(crate) fn is_global(name: &str) -> bool {
     let is_there = is_known_global(name) || MORE_GLOBALS.contains(&name);
@@ -78,8 +78,8 @@ pub(crate) fn is_global(name: &str) -> bool {
     is_there && !is_absent && !is_off
 }
 
-impl Reading<'_, '_, '_> {
-    /// Reads the whole script.
+impl CheckContext<'_, '_, '_> {
+    /// Checks the whole script.
     pub(super) fn read(&mut self) {
         let unresolved = self.scoping().root_unresolved_references();
         let mut names: Vec<(&str, Vec<NodeId>)> = Vec::new();
@@ -105,7 +105,8 @@ impl Reading<'_, '_, '_> {
         self.time_zones();
     }
 
-    /// Part of the language, and not of this engine. Where it is asked for first, it may be absent.
+    /// Warns about a global that JavaScript has and this engine lacks. A script that tests the
+    /// global with `typeof` gets no warning.
     fn lacking(&mut self, name: &str, nodes: &[NodeId]) {
         if nodes.iter().any(|node| self.is_asked_for(*node)) {
             return;
@@ -114,13 +115,13 @@ impl Reading<'_, '_, '_> {
             let at = self.kind(*node).span().start;
             let message = format!("the engine that runs this script has no `{name}`");
             let suggestion =
-                "Do it without, or choose another engine; `airlock engines` says what each lacks.";
+                "Avoid it, or choose another engine: `airlock engines` lists what each lacks.";
             let suggestion = Some(suggestion.to_owned());
             self.warning(FindingCode::UnknownName, at, message, suggestion);
         }
     }
 
-    /// The same for what a global of the language holds.
+    /// Warns in the same way about members of a global.
     fn lacking_members(&mut self, name: &str, nodes: &[NodeId]) {
         let mut members: Vec<(String, Vec<NodeId>)> = Vec::new();
         for node in nodes {
@@ -143,7 +144,7 @@ impl Reading<'_, '_, '_> {
     }
 
     fn unknown(&mut self, name: &str, nodes: &[NodeId]) {
-        // A script that asks whether a name is there knows that it may not be.
+        // A script that tests a name with `typeof` expects that it may be missing.
         if nodes.iter().any(|node| self.is_asked_for(*node)) {
             return;
         }
@@ -178,7 +179,7 @@ impl Reading<'_, '_, '_> {
         }
     }
 
-    /// The server is known, and not there.
+    /// Reports uses of a server that is configured but not available.
     fn absent(&mut self, absent: &AbsentServer<'_>, nodes: &[NodeId]) {
         for (number, node) in nodes.iter().enumerate() {
             if !self.findings.wants(Severity::Error) {
@@ -191,7 +192,7 @@ impl Reading<'_, '_, '_> {
         }
     }
 
-    /// `name.something(…)`, as a tool is called.
+    /// Whether a node is used like a server: `name.something(…)`.
     fn is_called_on(&self, node: NodeId, name: &str) -> bool {
         let member = self.parent(node);
         let is_member = matches!(self.kind(member), AstKind::StaticMemberExpression(_));
@@ -211,7 +212,8 @@ impl Reading<'_, '_, '_> {
             if it.operator == oxc_syntax::operator::UnaryOperator::Typeof)
     }
 
-    /// What was probably meant, and whether that is a name of the script's own.
+    /// Returns a suggestion for an unknown name, and whether the suggested name is declared in the
+    /// script.
     fn instead_of(&self, name: &str) -> (bool, Option<String>) {
         if let Some(instead) = instead_of_absent(name) {
             return (false, Some(instead.to_owned()));

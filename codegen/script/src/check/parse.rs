@@ -1,6 +1,6 @@
-//! From text to a syntax tree. A script is read as JavaScript first, so that
-//! what is JavaScript stays exactly that; then as TypeScript; then as a function
-//! without a name, which is no statement of either.
+//! Parses text into a syntax tree. A script is parsed as JavaScript first, so that valid JavaScript
+//! keeps its meaning; then as TypeScript; then as a function without a name, which is not a valid
+//! statement in either language.
 
 use oxc_allocator::Allocator;
 use oxc_ast::AstKind;
@@ -12,21 +12,22 @@ use oxc_span::{GetSpan, SourceType};
 use super::findings::Findings;
 use codegen_shared::finding::FindingCode;
 
-/// A module in any case: a script may wait at its top, with `for await` too.
+/// Always a module, because a script may use `await` and `for await` at its top level.
 const TYPESCRIPT: SourceType = SourceType::ts().with_module(true);
 
-/// A script that can be parsed.
-pub(crate) struct Parsed<'a> {
-    /// What was parsed: the script, or the script in brackets.
+/// A script that parsed without errors.
+pub(crate) struct ParsedScript<'a> {
+    /// The parsed text: the script, or the script in parentheses.
     pub(crate) text: &'a str,
-    /// How many bytes stand before the script in it; as many and a line end stand behind.
+    /// Number of bytes before the script in `text`. After the script, `text` has a line end and the
+    /// same number of bytes.
     pub(crate) shift: u32,
     pub(crate) program: Program<'a>,
     pub(crate) typescript: bool,
 }
 
-pub(crate) struct Wrong {
-    /// In the script's own bytes.
+pub(crate) struct ParseError {
+    /// Byte offset in the script.
     pub(super) at: u32,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -36,8 +37,8 @@ pub(crate) fn parse<'a>(
     allocator: &'a Allocator,
     is_typescript: bool,
     text: &'a str,
-) -> Result<Parsed<'a>, Wrong> {
-    let mut wrong: Option<Wrong> = None;
+) -> Result<ParsedScript<'a>, ParseError> {
+    let mut wrong: Option<ParseError> = None;
     if !is_typescript {
         match attempt(allocator, text, SourceType::mjs()) {
             Ok(program) if !may_have_type_arguments(text) => {
@@ -60,15 +61,15 @@ pub(crate) fn parse<'a>(
     if let Some(parsed) = nameless_function(allocator, text) {
         return Ok(parsed);
     }
-    Err(wrong.unwrap_or_else(|| Wrong {
+    Err(wrong.unwrap_or_else(|| ParseError {
         at: 0,
         message: "the script cannot be parsed".to_owned(),
         help: None,
     }))
 }
 
-fn whole<'a>(text: &'a str, program: Program<'a>, typescript: bool) -> Parsed<'a> {
-    Parsed {
+fn whole<'a>(text: &'a str, program: Program<'a>, typescript: bool) -> ParsedScript<'a> {
+    ParsedScript {
         text,
         shift: 0,
         program,
@@ -76,10 +77,10 @@ fn whole<'a>(text: &'a str, program: Program<'a>, typescript: bool) -> Parsed<'a
     }
 }
 
-/// Early errors that parsing alone does not see, such as a name declared twice.
+/// Reports early errors that the parser alone does not find, such as a name that is declared twice.
 pub(super) fn report(built: &SemanticBuilderReturn<'_>, findings: &mut Findings<'_>) {
     for diagnostic in built.diagnostics.iter() {
-        // Of several places the last is where the mistake is, as when a name is declared twice.
+        // The last location is that of the mistake, for example of the second declaration.
         let places = diagnostic.labels.iter().map(|it| offset(it.offset()));
         let at = places.max().unwrap_or_default();
         findings.error(
@@ -95,7 +96,7 @@ fn attempt<'a>(
     allocator: &'a Allocator,
     text: &'a str,
     source_type: SourceType,
-) -> Result<Program<'a>, Wrong> {
+) -> Result<Program<'a>, ParseError> {
     let options = ParseOptions {
         allow_return_outside_function: true,
         ..ParseOptions::default()
@@ -105,12 +106,12 @@ fn attempt<'a>(
         .parse();
     match parsed.diagnostics.iter().next() {
         None if !parsed.panicked => Ok(parsed.program),
-        None => Err(Wrong {
+        None => Err(ParseError {
             at: 0,
             message: "the script cannot be parsed".to_owned(),
             help: None,
         }),
-        Some(first) => Err(Wrong {
+        Some(first) => Err(ParseError {
             at: first.labels.first().map_or(0, |it| offset(it.offset())),
             message: sentence(&first.message),
             help: first.help.as_ref().map(|it| sentence_end(it)),
@@ -118,15 +119,15 @@ fn attempt<'a>(
     }
 }
 
-/// The reading that came farther knows better what is wrong.
-fn farther(before: Option<Wrong>, now: Wrong) -> Wrong {
+/// Returns the error that is further into the text: that parser understood more of the script.
+fn farther(before: Option<ParseError>, now: ParseError) -> ParseError {
     match before {
         Some(before) if before.at >= now.at => before,
         _ => now,
     }
 }
 
-fn nameless_function<'a>(allocator: &'a Allocator, text: &str) -> Option<Parsed<'a>> {
+fn nameless_function<'a>(allocator: &'a Allocator, text: &str) -> Option<ParsedScript<'a>> {
     let trimmed = text.trim_end();
     let bare = trimmed.trim_end_matches(';');
     let blanks = " ".repeat(text.len() - bare.len());
@@ -146,7 +147,7 @@ fn nameless_function<'a>(allocator: &'a Allocator, text: &str) -> Option<Parsed<
         Some(program) => (program, false),
         None => (read(TYPESCRIPT)?, true),
     };
-    Some(Parsed {
+    Some(ParsedScript {
         text: wrapped,
         shift: 1,
         program,
@@ -154,8 +155,9 @@ fn nameless_function<'a>(allocator: &'a Allocator, text: &str) -> Option<Parsed<
     })
 }
 
-/// `f<T>(x)` is also two comparisons. Nearly no script compares so: only one that
-/// has a `>` before a bracket is looked at closer.
+/// Whether the script may contain `f<T>(x)`, which is also valid as two comparisons. Such
+/// comparisons are rare, so only a script with a `>` before a parenthesis or a template is examined
+/// further.
 fn may_have_type_arguments(text: &str) -> bool {
     if !text.contains('<') {
         return false;
@@ -167,10 +169,10 @@ fn may_have_type_arguments(text: &str) -> bool {
     })
 }
 
-/// Whether the type arguments in this reading are types for sure: nothing of
-/// their names is a value that the script could compare with.
+/// Whether some type arguments in this parse are certainly types: the script has no values with
+/// their names.
 fn means_type_arguments(program: &Program<'_>) -> bool {
-    // Made again for the reading that is used; this one is rare.
+    // The caller builds the semantic tree again later; this case is rare.
     let built = SemanticBuilder::new().with_build_nodes(true).build(program);
     let semantic = &built.semantic;
     let mut arguments = semantic
@@ -206,7 +208,7 @@ fn offset(at: impl TryInto<u32>) -> u32 {
     at.try_into().unwrap_or(u32::MAX)
 }
 
-/// The parser's words, with a small first letter, as all messages here have it.
+/// Returns the parser's message with a lower-case first letter, like all messages here.
 fn sentence(words: &str) -> String {
     let text = crate::text::neutralise(words);
     let text = text.trim_end_matches('.');

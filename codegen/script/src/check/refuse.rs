@@ -1,5 +1,5 @@
-//! What a script may not hold: syntax that has a meaning at run time and that the
-//! engine does not know, with what to write instead. Types alone are taken out.
+//! Refuses TypeScript syntax that has an effect at run time and that the engine does not support,
+//! and suggests what to write instead. Plain types are not refused; [`super::erase_types`] erases them.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{Expression, ImportOrExportKind, TSTypeAssertion};
@@ -10,10 +10,10 @@ use super::findings::Findings;
 use codegen_shared::finding::{FindingCode, Severity};
 use codegen_shared::lines::ends_line;
 
-/// Where, what, and what to write instead.
+/// The offset of the syntax, its name, and what to write instead.
 type Refusal = (u32, &'static str, &'static str);
 
-/// Everything in a script that cannot run here, for what it is and not for what it does.
+/// Reports all syntax that the engine cannot run.
 pub(super) fn refuse(semantic: &Semantic<'_>, findings: &mut Findings<'_>) {
     for node in semantic.nodes().iter() {
         if let Some(refusal) = refusal(node, semantic) {
@@ -56,7 +56,7 @@ fn refusal(node: &AstNode<'_>, semantic: &Semantic<'_>) -> Option<Refusal> {
         AstKind::TSNamespaceDeclaration(it) if !it.declare => (
             it.span.start,
             "a namespace",
-            "Write an object, or put its members beside the rest of the script.",
+            "Write an object, or move its members to the top level.",
         ),
         AstKind::TSImportEqualsDeclaration(it) if it.import_kind != ImportOrExportKind::Type => (
             it.span.start,
@@ -71,7 +71,7 @@ fn refusal(node: &AstNode<'_>, semantic: &Semantic<'_>) -> Option<Refusal> {
         ),
         AstKind::AccessorProperty(it) => (
             it.span.start,
-            "an `accessor`",
+            "an `accessor` field",
             "Write a field, or a getter and a setter.",
         ),
         AstKind::FormalParameter(it)
@@ -79,14 +79,14 @@ fn refusal(node: &AstNode<'_>, semantic: &Semantic<'_>) -> Option<Refusal> {
         {
             (
                 it.span.start,
-                "a parameter that is also a property",
+                "a parameter property",
                 "Declare the field, and assign it in the constructor: `this.x = x`.",
             )
         }
         AstKind::TSTypeAssertion(it) if !is_blankable(it, node, semantic) => (
             it.span.start,
-            "a cast in front of a value",
-            "Write it behind: `value as Type`.",
+            "a `<Type>value` cast",
+            "Write `value as Type`.",
         ),
         _ => return None,
     })
@@ -102,7 +102,7 @@ fn is_ambient(kind: AstKind<'_>) -> bool {
     }
 }
 
-/// A cast goes when what it leaves still reads as the same expression.
+/// Whether a cast can be erased without a change to how the rest is parsed.
 fn is_blankable(it: &TSTypeAssertion<'_>, node: &AstNode<'_>, semantic: &Semantic<'_>) -> bool {
     let first = leftmost(&it.expression);
     let reads_otherwise = matches!(

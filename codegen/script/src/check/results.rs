@@ -1,5 +1,5 @@
-//! What a script reads from a result, against what the tool declares. Results
-//! may hold more than is declared, so all of this is a warning at most.
+//! Compares the members that a script reads from a result with the tool's declared result. Results
+//! may have more members than declared, so these findings are at most warnings.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::{
@@ -8,12 +8,12 @@ use oxc_ast::ast::{
 use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
+use super::context::CheckContext;
 use super::expect;
-use super::reading::Reading;
-use crate::shape::{Kind, Object, Rest, Shape, ToolShape};
+use crate::shape::{ExtraKeys, Kind, Object, Shape, ToolShape};
 use codegen_shared::finding::{FindingCode, Severity};
 
-/// Methods of an array that call a function with each element first.
+/// Array methods that call a function with each element as its first argument.
 const EACH: [&str; 10] = [
     "map",
     "filter",
@@ -27,7 +27,7 @@ const EACH: [&str; 10] = [
     "findLastIndex",
 ];
 
-/// Methods of an array that give an array of the same elements.
+/// Array methods that return an array with elements of the same shape.
 const SAME: [&str; 7] = [
     "filter",
     "slice",
@@ -38,7 +38,7 @@ const SAME: [&str; 7] = [
     "concat",
 ];
 
-/// What every array has.
+/// Members that every array has.
 pub(crate) const OF_AN_ARRAY: [&str; 42] = [
     "length",
     "at",
@@ -84,7 +84,7 @@ pub(crate) const OF_AN_ARRAY: [&str; 42] = [
     "with",
 ];
 
-/// What every object has.
+/// Members that every object has.
 const OF_AN_OBJECT: [&str; 9] = [
     "constructor",
     "hasOwnProperty",
@@ -97,8 +97,8 @@ const OF_AN_OBJECT: [&str; 9] = [
     "__proto__",
 ];
 
-impl<'a> Reading<'a, '_, '_> {
-    /// `node` is an expression whose value has this shape.
+impl<'a> CheckContext<'a, '_, '_> {
+    /// Checks how the script uses the expression `node`, whose value has this shape.
     pub(super) fn result(&mut self, node: NodeId, shape: &Shape, tool: &ToolShape) {
         let Some(shape) = resolved(shape, tool) else {
             return;
@@ -143,7 +143,7 @@ impl<'a> Reading<'a, '_, '_> {
         }
     }
 
-    /// A name or a pattern that takes a value of this shape.
+    /// Checks a name or pattern that receives a value of this shape.
     fn bound(&mut self, pattern: &BindingPattern<'a>, shape: &Shape, tool: &ToolShape) {
         let Some(shape) = resolved(shape, tool) else {
             return;
@@ -181,7 +181,7 @@ impl<'a> Reading<'a, '_, '_> {
                 continue;
             };
             let inner = self.part(&name, property.key.span().start, shape);
-            // With a default, the part may be something else.
+            // With a default value, the part may have another shape.
             if let Some(inner) = inner
                 && !matches!(property.value, BindingPattern::AssignmentPattern(_))
             {
@@ -190,7 +190,7 @@ impl<'a> Reading<'a, '_, '_> {
         }
     }
 
-    /// The shape of a part; a finding when it is not declared.
+    /// Returns the shape of a member, or adds a finding if it is not declared.
     fn part<'t>(&mut self, name: &str, at: u32, shape: &'t Shape) -> Option<&'t Shape> {
         match &shape.kind {
             Kind::Object(object) => {
@@ -201,8 +201,8 @@ impl<'a> Reading<'a, '_, '_> {
                 property.map(|it| &it.shape)
             }
             Kind::Array(_) if !OF_AN_ARRAY.contains(&name) => {
-                let message = format!("the result is an array here, and has no `{name}`");
-                let suggestion = Some("Use it as the array that it is.".to_owned());
+                let message = format!("the result is an array and has no `{name}`");
+                let suggestion = Some("Use the array itself.".to_owned());
                 self.warning(FindingCode::UnknownProperty, at, message, suggestion);
                 None
             }
@@ -211,7 +211,7 @@ impl<'a> Reading<'a, '_, '_> {
     }
 
     fn no_part(&mut self, name: &str, at: u32, object: &Object) {
-        if matches!(object.rest, Rest::Allowed(_)) || OF_AN_OBJECT.contains(&name) {
+        if matches!(object.rest, ExtraKeys::Allowed(_)) || OF_AN_OBJECT.contains(&name) {
             return;
         }
         let names = || object.properties.iter().map(|it| it.name.as_str());
@@ -219,7 +219,7 @@ impl<'a> Reading<'a, '_, '_> {
             return self.findings.count(1);
         }
         let close = self.findings.patience.closest(name, names());
-        let is_closed = object.rest == Rest::Forbidden;
+        let is_closed = object.rest == ExtraKeys::Forbidden;
         if close.is_none() && !is_closed {
             return;
         }
@@ -227,10 +227,10 @@ impl<'a> Reading<'a, '_, '_> {
             Some(close) => format!("Did you mean `{close}`?"),
             None => {
                 let names: Vec<_> = names().map(|it| format!("`{it}`")).collect();
-                format!("It has {}.", expect::listed(&names))
+                format!("Properties: {}.", expect::listed(&names))
             }
         };
-        let message = format!("the result declares no `{name}`");
+        let message = format!("the declared result has no `{name}`");
         self.warning(FindingCode::UnknownProperty, at, message, Some(suggestion));
     }
 
@@ -259,7 +259,7 @@ impl<'a> Reading<'a, '_, '_> {
         }
     }
 
-    /// The first parameter of a function that is called with a value of this shape.
+    /// Checks the first parameter of a function that receives a value of this shape.
     pub(super) fn parameter(
         &mut self,
         function: &'a Expression<'a>,
@@ -279,7 +279,7 @@ impl<'a> Reading<'a, '_, '_> {
     }
 }
 
-/// The shape that names stand for, when there is one for sure.
+/// Resolves named shapes; returns `None` unless the result is certain.
 fn resolved<'t>(shape: &'t Shape, tool: &'t ToolShape) -> Option<&'t Shape> {
     let mut here = shape;
     for _ in 0..8 {

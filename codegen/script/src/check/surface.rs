@@ -1,4 +1,4 @@
-//! What a script may call: the tools of a request, with their shapes where the host has sent them.
+//! The tools that a script may call, with the shapes that the host has sent.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -10,7 +10,10 @@ use codegen_shared::message::{
 use codegen_shared::shape::{Shape, ToolShape};
 use sandbox_protocol::codec::CodecError;
 
-use crate::closest::Patience;
+use crate::closest::CompareBudget;
+
+/// Maximum number of properties named in a suggestion.
+const NAMED_MAX: usize = 3;
 
 /// The tools that a script is checked against.
 #[derive(Debug)]
@@ -25,18 +28,18 @@ pub(super) struct Surface<'a> {
     wanted: RefCell<BTreeSet<u32>>,
 }
 
-/// One tool as a script can mean it.
+/// A tool that a script can refer to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tool<'a> {
     pub(super) server: &'a ServerNames<'a>,
     pub(super) names: &'a ToolNames<'a>,
     place: u32,
-    /// Whether findings may say what it takes and gives.
+    /// Whether findings may describe the tool's arguments and result.
     pub(super) is_told: bool,
 }
 
 impl<'a> Surface<'a> {
-    pub(super) fn of(request: &'a CheckRequest<'a>) -> Result<Self, CodecError> {
+    pub(super) fn decode(request: &'a CheckRequest<'a>) -> Result<Self, CodecError> {
         Ok(Self {
             servers: decode_tools(request.tools)?,
             told: request.told,
@@ -48,12 +51,13 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// The tools whose shapes were missing: with these the check must be made again.
+    /// Returns the tools whose shapes were not sent. The check must be repeated with these shapes.
     pub(super) fn into_wanted(self) -> Vec<u32> {
         self.wanted.into_inner().into_iter().collect()
     }
 
-    /// The shapes of a tool. A tool that findings must not describe takes and gives anything.
+    /// Returns the shapes of a tool. If findings must not describe the tool, the shapes accept and
+    /// return anything.
     pub(super) fn shape(&self, tool: Tool<'_>) -> Rc<ToolShape> {
         if let Some(shape) = self.decoded.borrow().get(&tool.place) {
             return Rc::clone(shape);
@@ -74,7 +78,7 @@ impl<'a> Surface<'a> {
         shape
     }
 
-    /// The absent server that a name is about, be it the global or a tool's flat name.
+    /// Returns the unavailable server whose global, or the flat name of whose tool, is `name`.
     pub(super) fn absent(&self, name: &str) -> Option<&AbsentServer<'a>> {
         let is_about = |it: &&AbsentServer<'_>| {
             let rest = name.strip_prefix(it.global);
@@ -107,7 +111,7 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// The tool that is a global of this name.
+    /// Returns the tool whose flat name is this global.
     pub(super) fn global_tool(&self, name: &str) -> Option<Tool<'_>> {
         self.servers.iter().find_map(|server| {
             let names = server
@@ -118,11 +122,11 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// The tool of this server that was probably meant, by its member.
+    /// Returns the tool of this server whose member name is closest.
     pub(super) fn closest_tool<'s>(
         server: &'s ServerNames<'_>,
         member: &str,
-        patience: &Patience,
+        patience: &CompareBudget,
     ) -> Option<&'s str> {
         let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
         by_wire_name.map(|it| it.member).or_else(|| {
@@ -131,7 +135,7 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// Whether another server has a tool of this name.
+    /// Returns a tool with this name on another server.
     pub(super) fn elsewhere(&self, member: &str) -> Option<(&str, &str)> {
         self.servers.iter().find_map(|server| {
             let tool = server.tools.iter().find(|it| it.member == member)?;
@@ -143,7 +147,7 @@ impl<'a> Surface<'a> {
         self.servers.iter().map(|it| it.global)
     }
 
-    /// The names of all tools that are globals.
+    /// Returns the names of all tools that are globals.
     pub(super) fn global_tools(&self) -> Vec<String> {
         let mut names = Vec::new();
         for server in &self.servers {
@@ -173,8 +177,21 @@ fn has_global(server: &ServerNames<'_>, tool: &ToolNames<'_>, name: &str) -> boo
 }
 
 impl Tool<'_> {
-    /// As a script writes it.
+    /// Returns the tool's name as a script writes it.
     pub(super) fn name(&self) -> String {
         format!("{}.{}", self.server.global, self.names.member)
+    }
+
+    /// Writes an example call: `github.get({ owner: …, repo: … })`.
+    pub(super) fn call_with(&self, names: &[String]) -> String {
+        if names.is_empty() {
+            return format!("{}({{ … }})", self.name());
+        }
+        let shown: Vec<_> = names
+            .iter()
+            .take(NAMED_MAX)
+            .map(|it| format!("{it}: …"))
+            .collect();
+        format!("{}({{ {} }})", self.name(), shown.join(", "))
     }
 }

@@ -1,6 +1,6 @@
-//! The argument of a call against the shape of what its tool takes. Only what is
-//! written down is judged: a name stands for its value when it was declared with
-//! a literal and never changes, and everything else could be anything.
+//! Compares the argument of a call with the shape that its tool accepts. Only values that the
+//! script writes out are checked. A name counts as its value if it was declared with a literal and
+//! never changes.
 
 mod in_order;
 
@@ -12,21 +12,20 @@ use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 use serde_json::Value;
 
-use super::calls::call_with;
+use super::context::CheckContext;
 use super::expect;
-use super::known::{Key, Known, Written, elements};
-use super::reading::Reading;
+use super::static_value::{Key, LiteralKeys, StaticValue, elements};
 use super::surface::Tool;
-use crate::shape::{Kind, Object, Property, Rest, Shape, ToolShape};
+use crate::shape::{ExtraKeys, Kind, Object, Property, Shape, ToolShape};
 use crate::text;
 use codegen_shared::finding::{FINDINGS_MAX, FindingCode, Severity};
 
-/// Shapes within shapes that are followed for one argument.
+/// Maximum depth of nested shapes that are followed for one argument.
 const DEPTH_MAX: usize = 32;
-/// One value that has more wrong with it is not read on.
+/// Maximum number of errors collected for one value; the check of the value stops there.
 const MISFITS_MAX: usize = FINDINGS_MAX * 4;
 
-/// Something wrong with a value.
+/// An error in a value.
 #[derive(Clone)]
 struct Misfit {
     severity: Severity,
@@ -38,14 +37,18 @@ struct Misfit {
 
 /// The arguments of one call.
 pub(super) struct Arguments<'r, 'a, 's, 'f> {
-    reading: &'r mut Reading<'a, 's, 'f>,
+    reading: &'r mut CheckContext<'a, 's, 'f>,
     node: NodeId,
     tool: Tool<'s>,
     shape: Rc<ToolShape>,
 }
 
 impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
-    pub(super) fn of(reading: &'r mut Reading<'a, 's, 'f>, node: NodeId, tool: Tool<'s>) -> Self {
+    pub(super) fn new(
+        reading: &'r mut CheckContext<'a, 's, 'f>,
+        node: NodeId,
+        tool: Tool<'s>,
+    ) -> Self {
         let shape = reading.shape(tool);
         Self {
             reading,
@@ -55,7 +58,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         }
     }
 
-    /// No argument is an object without properties.
+    /// Checks a call without arguments, which passes an empty object.
     pub(super) fn none(mut self, at: u32) {
         let shape = Rc::clone(&self.shape);
         let missing = match &shape.input.kind {
@@ -69,18 +72,24 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         let shape = Rc::clone(&self.shape);
         let at = argument.span().start;
         let known = self.reading.known(argument);
-        let is_object = matches!(known, Known::Nothing | Known::Object(_) | Known::Array(_));
-        if !is_object && !self.tool.names.order.is_empty() && !matches!(known, Known::Undefined) {
+        let is_object = matches!(
+            known,
+            StaticValue::Nothing | StaticValue::Object(_) | StaticValue::Array(_)
+        );
+        if !is_object
+            && !self.tool.names.order.is_empty()
+            && !matches!(known, StaticValue::Undefined)
+        {
             return self.in_order(&[argument]);
         }
         let unsuitable = match known {
-            Known::Undefined => return self.none(at),
-            Known::Nothing | Known::Object(_) => None,
-            Known::Text(_) => Some("a string"),
-            Known::Number(_) => Some("a number"),
-            Known::Boolean(_) => Some("a boolean"),
-            Known::Null => Some("null"),
-            Known::Array(_) => Some("an array"),
+            StaticValue::Undefined => return self.none(at),
+            StaticValue::Nothing | StaticValue::Object(_) => None,
+            StaticValue::Text(_) => Some("a string"),
+            StaticValue::Number(_) => Some("a number"),
+            StaticValue::Boolean(_) => Some("a boolean"),
+            StaticValue::Null => Some("null"),
+            StaticValue::Array(_) => Some("an array"),
         };
         if let Some(got) = unsuitable {
             let names = expect::names_of(&shape, &shape.input);
@@ -92,7 +101,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     "`{}` takes one object of named arguments, not {got}",
                     self.tool.name()
                 ),
-                suggestion: Some(format!("Write `{}`.", call_with(self.tool, &names))),
+                suggestion: Some(format!("Write `{}`.", self.tool.call_with(&names))),
             };
             return self.say(vec![misfit]);
         }
@@ -115,7 +124,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         }
     }
 
-    /// What is wrong with a value; nothing when it fits or is not known.
+    /// Returns the errors of a value; none if it fits or is not known.
     fn fit(
         &mut self,
         expression: &'a Expression<'a>,
@@ -144,13 +153,13 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
 
     fn fit_known(
         &mut self,
-        known: Known<'a>,
+        known: StaticValue<'a>,
         at: u32,
         shape: &Shape,
         path: &str,
         depth: usize,
     ) -> Vec<Misfit> {
-        let is_unknown = matches!(known, Known::Nothing | Known::Undefined);
+        let is_unknown = matches!(known, StaticValue::Nothing | StaticValue::Undefined);
         if depth > DEPTH_MAX || is_unknown || !self.reading.findings.patience.judges() {
             return Vec::new();
         }
@@ -168,10 +177,10 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     .filter(|misfit| misfit.severity == Severity::Error)
                     .collect()
             }
-            (Kind::Object(object), Known::Object(literal)) => {
+            (Kind::Object(object), StaticValue::Object(literal)) => {
                 self.fit_object(literal, object, path, depth)
             }
-            (Kind::Array(items), Known::Array(literal)) => {
+            (Kind::Array(items), StaticValue::Array(literal)) => {
                 let mut misfits = Vec::new();
                 for (place, item) in elements(literal) {
                     if misfits.len() > MISFITS_MAX {
@@ -181,7 +190,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                 }
                 misfits
             }
-            (Kind::Tuple(tuple), Known::Array(literal)) => {
+            (Kind::Tuple(tuple), StaticValue::Array(literal)) => {
                 let has_spread = literal.elements.iter().any(|it| it.is_spread());
                 let mut misfits = Vec::new();
                 for ((place, item), shape) in elements(literal).zip(&tuple.items) {
@@ -196,8 +205,14 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         }
     }
 
-    /// A value that a literal, a type or a bound decides.
-    fn fit_plain(&self, known: Known<'a>, at: u32, shape: &Shape, path: &str) -> Option<Misfit> {
+    /// Compares a value with a literal, a plain type or a numeric range.
+    fn fit_plain(
+        &self,
+        known: StaticValue<'a>,
+        at: u32,
+        shape: &Shape,
+        path: &str,
+    ) -> Option<Misfit> {
         let wrong = |code, suggestion| {
             Some(Misfit {
                 severity: Severity::Error,
@@ -207,7 +222,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     "{} takes {}, not {}",
                     self.place(path),
                     expect::words(&self.shape, shape),
-                    shown(known)
+                    display_value(known)
                 ),
                 suggestion,
             })
@@ -227,7 +242,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
 
     fn fit_union(
         &mut self,
-        known: Known<'a>,
+        known: StaticValue<'a>,
         at: u32,
         (shape, members): (&Shape, &[Shape]),
         path: &str,
@@ -248,8 +263,9 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                 closest = Some(misfits);
             }
         }
-        // A member of the same kind says better what is wrong than all of them together.
-        if let (Some(misfits), Known::Object(_) | Known::Array(_)) = (closest, known) {
+        // For an object or array, the errors against the closest member explain more than a list of
+        // all members.
+        if let (Some(misfits), StaticValue::Object(_) | StaticValue::Array(_)) = (closest, known) {
             return misfits;
         }
         let allowed = expect::literals(&self.shape, shape);
@@ -266,7 +282,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                 "{} takes {}, not {}",
                 self.place(path),
                 expect::words(&self.shape, shape),
-                shown(known)
+                display_value(known)
             ),
             suggestion: self
                 .did_you_mean(known, &allowed)
@@ -275,17 +291,23 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         vec![misfit]
     }
 
-    /// Members that are told apart by one property, and a value that is none of them.
-    fn fit_discriminated(&self, known: Known<'a>, members: &[Shape], path: &str) -> Option<Misfit> {
-        let Known::Object(literal) = known else {
+    /// Checks a value against a union whose members differ in the value of one property.
+    fn fit_discriminated(
+        &self,
+        known: StaticValue<'a>,
+        members: &[Shape],
+        path: &str,
+    ) -> Option<Misfit> {
+        let StaticValue::Object(literal) = known else {
             return None;
         };
-        for key in Written::of(literal, self.reading).keys {
+        for key in LiteralKeys::from_literal(literal, self.reading).keys {
             let Some(value) = key.value else { continue };
             let found = self.reading.known(value);
             let of = |member| expect::literal_at(&self.shape, member, &key.name);
             let allowed: Option<Vec<Value>> = members.iter().map(of).collect();
-            let Some(allowed) = allowed.filter(|_| matches!(found, Known::Text(Some(_)))) else {
+            let Some(allowed) = allowed.filter(|_| matches!(found, StaticValue::Text(Some(_))))
+            else {
                 continue;
             };
             let is_there = allowed.iter().any(|it| expect::is_literal(found, it));
@@ -298,7 +320,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     "{} takes one of {}, not {}",
                     self.place(&joined(path, &key.name)),
                     expect::listed(&names),
-                    shown(found)
+                    display_value(found)
                 ),
                 suggestion: self.did_you_mean(found, &allowed),
             });
@@ -306,7 +328,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         None
     }
 
-    fn may_be(&self, known: Known<'a>, member: &Shape) -> bool {
+    fn may_be(&self, known: StaticValue<'a>, member: &Shape) -> bool {
         let kind = match &member.kind {
             Kind::Named(index) => self.shape.named.get(*index).map(|it| &it.shape.kind),
             kind => Some(kind),
@@ -315,8 +337,8 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             (kind, known),
             (
                 Some(Kind::Object(_) | Kind::Intersection(_)),
-                Known::Object(_)
-            ) | (Some(Kind::Array(_) | Kind::Tuple(_)), Known::Array(_))
+                StaticValue::Object(_)
+            ) | (Some(Kind::Array(_) | Kind::Tuple(_)), StaticValue::Array(_))
         )
     }
 
@@ -327,11 +349,11 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         path: &str,
         depth: usize,
     ) -> Vec<Misfit> {
-        let Written {
+        let LiteralKeys {
             keys,
             is_open,
             overwritten_to,
-        } = Written::of(literal, self.reading);
+        } = LiteralKeys::from_literal(literal, self.reading);
         let mut there: HashSet<&str> = keys.iter().map(|key| key.name.as_str()).collect();
         let properties = object.properties.iter();
         let free: Vec<_> = properties
@@ -349,7 +371,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                     let Some(value) = key.value else { continue };
                     let found = self.fit(value, &property.shape, &path, depth + 1);
                     misfits.extend(found.into_iter().map(|mut it| {
-                        // What is spread behind it may take its place.
+                        // A spread that follows may overwrite this key.
                         if key.at < overwritten_to {
                             it.severity = Severity::Warning;
                         }
@@ -374,12 +396,13 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         is_open: bool,
         meant: &mut Vec<String>,
     ) -> Option<Misfit> {
-        if matches!(object.rest, Rest::Allowed(_)) {
+        if matches!(object.rest, ExtraKeys::Allowed(_)) {
             return None;
         }
         let patience = &self.reading.findings.patience;
         let close = patience.closest(&key.name, free.iter().map(|it| it.name.as_str()));
-        // What is left over is what was meant, when it is the only thing that is missing.
+        // If exactly one required property is missing, the unknown key is probably a misspelling of
+        // it.
         let mut needed = free.iter().filter(|it| it.required);
         let alone = match (needed.next(), needed.next()) {
             (Some(only), None) if close.is_none() => Some(only.name.as_str()),
@@ -390,11 +413,11 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             let mut properties = object.properties.iter();
             properties.any(|it| it.required && it.name == name)
         });
-        if object.properties.is_empty() && object.rest == Rest::Unsaid {
+        if object.properties.is_empty() && object.rest == ExtraKeys::Unsaid {
             return None;
         }
         meant.extend(close.map(str::to_owned));
-        let certain = object.rest == Rest::Forbidden || (is_needed && !is_open);
+        let certain = object.rest == ExtraKeys::Forbidden || (is_needed && !is_open);
         let shown = text::clip(&text::neutralise(&key.name), 80);
         let names: Vec<String> = object
             .properties
@@ -403,8 +426,8 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             .collect();
         let suggestion = match close {
             Some(name) => Some(format!("Did you mean `{name}`?")),
-            None if names.is_empty() => Some("It takes nothing.".to_owned()),
-            None => Some(format!("It takes {}.", expect::listed(&names))),
+            None if names.is_empty() => Some("Properties: none.".to_owned()),
+            None => Some(format!("Properties: {}.", expect::listed(&names))),
         };
         Some(Misfit {
             severity: if certain {
@@ -454,8 +477,8 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
             .collect()
     }
 
-    fn did_you_mean(&self, known: Known<'_>, allowed: &[Value]) -> Option<String> {
-        let Known::Text(Some(got)) = known else {
+    fn did_you_mean(&self, known: StaticValue<'_>, allowed: &[Value]) -> Option<String> {
+        let StaticValue::Text(Some(got)) = known else {
             return None;
         };
         let texts = allowed.iter().filter_map(Value::as_str);
@@ -479,17 +502,17 @@ fn joined(path: &str, name: &str) -> String {
     }
 }
 
-fn shown(known: Known<'_>) -> String {
+fn display_value(known: StaticValue<'_>) -> String {
     match known {
-        Known::Text(Some(it)) => text::literal(&text::clip(it, 60)),
-        Known::Text(None) => "a string".to_owned(),
-        Known::Number(Some(it)) => it.to_string(),
-        Known::Number(None) => "a number".to_owned(),
-        Known::Boolean(Some(it)) => it.to_string(),
-        Known::Boolean(None) => "a boolean".to_owned(),
-        Known::Null => "null".to_owned(),
-        Known::Object(_) => "an object".to_owned(),
-        Known::Array(_) => "an array".to_owned(),
-        Known::Undefined | Known::Nothing => "nothing".to_owned(),
+        StaticValue::Text(Some(it)) => text::literal(&text::clip(it, 60)),
+        StaticValue::Text(None) => "a string".to_owned(),
+        StaticValue::Number(Some(it)) => it.to_string(),
+        StaticValue::Number(None) => "a number".to_owned(),
+        StaticValue::Boolean(Some(it)) => it.to_string(),
+        StaticValue::Boolean(None) => "a boolean".to_owned(),
+        StaticValue::Null => "null".to_owned(),
+        StaticValue::Object(_) => "an object".to_owned(),
+        StaticValue::Array(_) => "an array".to_owned(),
+        StaticValue::Undefined | StaticValue::Nothing => "nothing".to_owned(),
     }
 }

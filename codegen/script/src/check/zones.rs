@@ -1,22 +1,22 @@
-//! Time zones by name, where the engine has no tables of them: the script ends in a
-//! `RangeError` wherever it comes to one.
+//! Warns about named time zones if the engine has no time zone tables: they throw a `RangeError`.
 
 use oxc_ast::AstKind;
 use oxc_ast::ast::Expression;
 use oxc_span::GetSpan;
 
-use super::reading::Reading;
+use super::context::CheckContext;
 use codegen_shared::finding::FindingCode;
 
-/// What an engine without it has no tables for.
+/// A global that exactly the engines without time zone tables lack.
 const NEEDED: &str = "Temporal";
-/// Members that take the options of `Intl.DateTimeFormat`.
+/// Methods that take the options of `Intl.DateTimeFormat`.
 const WRITERS: [&str; 3] = ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"];
-/// Names that stand for no table, with or without `Etc/` before them.
+/// Zone names that need no table, with or without `Etc/` before them.
 const UNIVERSAL: [&str; 6] = ["UTC", "GMT", "UCT", "Zulu", "Universal", "Greenwich"];
 
-impl Reading<'_, '_, '_> {
-    /// Only where a date is written: a tool may well take an argument of that name.
+impl CheckContext<'_, '_, '_> {
+    /// Warns about named zones in date formatting only, because a tool may have an argument with
+    /// the name `timeZone`.
     pub(super) fn time_zones(&mut self) {
         if !self.surface.lacks(NEEDED) {
             return;
@@ -47,7 +47,7 @@ impl Reading<'_, '_, '_> {
     }
 }
 
-/// Neither UTC nor an offset.
+/// Whether a zone is neither UTC nor an offset.
 fn is_by_name(zone: &str) -> bool {
     let bare = zone.strip_prefix("Etc/").unwrap_or(zone);
     let is_universal = UNIVERSAL.iter().any(|it| it.eq_ignore_ascii_case(bare));
@@ -82,14 +82,14 @@ mod tests {
             ..CheckRequest::default()
         };
         let Ok(Reply::Checked(checked)) = check(&request) else {
-            panic!("no check of {script}");
+            panic!("no check result for {script}");
         };
         let about = |it: &&_| format!("{it:?}").contains("no time zone `Europe/Berlin`");
         checked.findings.iter().filter(about).count()
     }
 
     #[test]
-    fn a_time_zone_by_name_is_warned_of_where_the_engine_has_none() {
+    fn named_time_zone_is_warned_about() {
         for (script, expected) in [
             (
                 "return new Date().toLocaleString('de', {timeZone: 'Europe/Berlin'})",

@@ -1,16 +1,17 @@
-//! How much work making a watched script may be. A script decides how often its
-//! text is copied and how many places it has; beyond a bound it is not looked at
-//! twice, and the error that it ended with stands as it is.
+//! Limits the work of instrumenting a script. The script decides how often its text is copied and
+//! how many locations it has. Beyond the limits the script is not instrumented, and the original
+//! error is reported unchanged.
 
 use std::cell::Cell;
 
-/// Bytes of text that may be written, those included that are written once more further out.
+/// Maximum number of bytes written in total. Text that enclosing expressions copy again counts
+/// again.
 pub(super) const WORK_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// What a place costs, in the same bytes, without its texts.
+/// Cost in bytes of an instrumented location, without its texts.
 const PLACE_BYTES: usize = 512;
-/// Places that are watched or followed.
+/// Maximum number of instrumented locations.
 pub(super) const PLACES_MAX: usize = 20_000;
-/// The watched text as a guest takes it.
+/// Maximum size in bytes of the instrumented script; a guest accepts no larger one.
 pub(super) const TEXT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ impl Budget {
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
-    /// A text that was just made.
+    /// Counts a text that was just written, and returns it.
     pub(super) fn written(&self, text: String) -> String {
         self.write(text.len());
         text
@@ -35,7 +36,8 @@ impl Budget {
         self.write(PLACE_BYTES);
     }
 
-    /// From here on nothing has to be right any more, only over soon.
+    /// Whether a limit is exceeded. The result is then discarded, so the remaining work only has to
+    /// end soon.
     pub(super) fn is_spent(&self) -> bool {
         self.bytes.get() > WORK_BYTES_MAX || self.places.get() > PLACES_MAX
     }

@@ -1,6 +1,5 @@
-// Stands behind errors.js where a script is looked at more closely: operators,
-// assignments, classes and awaits ask here. What an operator does is done here, by
-// the same operator.
+// Appended to errors.js for the operator pass: operators, assignments, classes and awaits
+// call these functions, which apply the script's own operators.
 const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag: look__h, parent: look__h2, constant: look__k, write: look__w, change: look__w2, each: look__i2, wait: look__y, within: look__m } = (() => {
   const { note, fail, describe, parent, isObject, apply, iterator, PromiseOf, getPrototypeOf } = look__parts;
   const { getOwnPropertyDescriptor, isFrozen, isExtensible } = Object, { then } = PromiseOf.prototype;
@@ -13,7 +12,7 @@ const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag:
     '==': (a, b) => a == b, '!=': (a, b) => a != b, 'in': (a, b) => a in b, 'instanceof': (a, b) => a instanceof b,
   };
   const one = { '+': (a) => +a, '-': (a) => -a, '~': (a) => ~a };
-  // Which kinds of values an operator was given; of an object nobody knows what it becomes.
+  // Reports the kinds of the operands. The primitive value of an object is not known.
   const operate = (place, operation, a, b, isTwo, up) => {
     try {
       return operation(a, b);
@@ -25,7 +24,7 @@ const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag:
     }
   };
   const wide = (it) => isObject(it) && typeof it === 'object';
-  // Why a member cannot be set.
+  // Returns why a member cannot be set.
   const refused = (it, key) => {
     if (!isObject(it)) return 'plain';
     if (isFrozen(it)) return 'frozen';
@@ -53,7 +52,7 @@ const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag:
     binary: (place, operator, a, b, up) => operate(place, both[operator], a, b, true, up),
     unary: (place, operator, it) => operate(place, one[operator], it, undefined, false),
     held: (place, it) => operate(place, (it) => `${it}`, it, undefined, false),
-    // What has no private members fails as what has no members.
+    // A value that cannot have private members fails in the same way as one without members.
     inside: (place, it, up) => {
       if (!isObject(it)) fail(place, () => '' in it, () => ({ operands: [{ kind: 'string' }, describe(it)], ...parent(up) }));
       return it;
@@ -95,12 +94,12 @@ const { binary: look__o, unary: look__o1, held: look__o2, inside: look__o3, tag:
         },
       };
     },
-    // What a pattern in a pattern is about to take apart; the answer is a key of nothing.
+    // Checks the value of a nested pattern. Returns a key that no object has.
     within: (place, it) => {
       if (it === null) fail(place, () => { const {} = null }, () => ({ value: describe(null) }));
       return absent;
     },
-    // A promise that was rejected where nobody saw it.
+    // Reports the rejection of a promise that failed outside of instrumented code.
     wait: (place, it) => {
       if (wide(it) && it instanceof PromiseOf && getPrototypeOf(it) === PromiseOf.prototype) {
         apply(then, it, [undefined, (error) => note(error, place, () => ({ name: error?.name, inside: true }))]);

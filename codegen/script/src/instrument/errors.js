@@ -1,7 +1,6 @@
-// Stands before a script that is looked at for the second time. Each place that the
-// script reads from, calls, takes apart or goes over asks here first, and what is
-// about to fail is said on the console before it does. What fails is left to the
-// engine, so that the script sees the error that it saw the first time.
+// Prepended to a script that runs a second time to explain its failure. Each member read, call,
+// destructuring and iteration calls these functions. They print an operation that is about to
+// fail, and then let the engine fail, so that the script sees the same error as the first time.
 let look__t, look__s, look__f, look__made = (made) => made;
 const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look__p, guard: look__g, over: look__i, all: look__a, name: look__u, thrown: look__x, end: look__e, same: look__v, parts: look__parts } = (() => {
   const say = console.debug, json = JSON.stringify, { parse } = JSON, { apply, construct, getPrototypeOf } = Reflect;
@@ -14,9 +13,9 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
   const isMaker = (it) => {
     try { return typeof it === 'function' && construct(Object, [], it) !== undefined } catch { return false }
   };
-  // The last value of each place, and the calls that are open.
+  // The last value at each place, and the places of the active calls.
   const last = [], open = [];
-  // What failed so far, with the words that the script may repeat.
+  // The errors so far, with their messages, which the script may repeat.
   const failed = [];
   const because = (it) => {
     const text = typeof it === 'string' ? it : it instanceof ErrorOf ? it.message : undefined;
@@ -25,7 +24,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
   };
   let said = 0, value, valueNote;
 
-  // What a value is: its kind, its size, the names of what it has; never what it holds.
+  // Describes a value by its kind, size and member names, without its content.
   const names = (all) => ({ keys: all.slice(0, 200).map((key) => key.slice(0, 100)), of: all.length });
   const lists = (it, own) => own.slice(0, 50).filter((key) => isArray(getOwnPropertyDescriptor(it, key)?.value)).slice(0, 2).map((key) => key.slice(0, 100));
   const describe = (it) => {
@@ -44,7 +43,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
     return { kind: 'object', ...names([...own, ...getOwnPropertyNames(up).filter((key) => key !== 'constructor')]) };
   };
 
-  // The calls that are open, innermost first; of one that repeats only a few.
+  // The active calls, innermost first. Of a recursion, only a few calls are listed.
   const stack = () => {
     const calls = [];
     for (let at = open.length - 1; at >= 0 && calls.length < 20; at -= 1) {
@@ -87,7 +86,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       open.length = depth;
     }
   };
-  // Of a chain that ended early, the innermost that was there.
+  // In a chain that ended early, describes the innermost parent that had a value.
   const parent = (up) => {
     if (up === undefined) return {};
     const all = isArray(up) ? up : [up];
@@ -118,7 +117,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
       return it;
     },
     call,
-    // What cannot be iterated over is a rejection here.
+    // A value that is not iterable becomes a rejection here.
     all: (place, self, it, given, where, up) => {
       try {
         over(given[0], where, false, up);
@@ -143,7 +142,7 @@ const { read: look__r, call: look__c, make: look__n, apart: look__d, given: look
         let here = it, above;
         const isInnerList = path[0] === true;
         for (const key of isInnerList ? path.slice(1) : path) {
-          // What is not a list of its own may be gone over only once.
+          // Only arrays are iterated here: other iterables may allow only one iteration.
           if (here === null || here === undefined || (typeof key === 'number' && !isArray(here))) return;
           above = here;
           here = here[key];

@@ -1,12 +1,12 @@
-// Stands before a script that met a limit. Each statement, each round of a loop and
-// each entry of a function passes here; from time to time it is said where the script
-// is. The last that was said is where it was stopped.
+// Prepended to a script that reached a limit. Each statement, loop iteration and function entry
+// calls these functions, which print the location from time to time. The last printed location
+// is where the script was stopped.
 const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look__e } = (() => {
   const say = console.debug, json = JSON.stringify;
   const rounds = [], entered = [], outer = [];
   let at = 0, loop, steps = 0;
   let next = 1, isExact = false;
-  // The loops that are going round, innermost first.
+  // The active loops, innermost first.
   const around = () => {
     const loops = [];
     for (let one = loop; one !== undefined && loops.length < 64; one = outer[one]) loops.push([one, rounds[one]]);
@@ -15,7 +15,7 @@ const { step: look__s, start: look__b, round: look__l, enter: look__f, end: look
   const pass = () => {
     steps += 1;
     if (steps < next) return;
-    // Every one at first, and later one in thirty-two.
+    // Prints each of the first 500 steps, then fewer and fewer.
     next = steps + 1 + (!isExact && steps > 500 ? steps >> 5 : 0);
     say('look__' + json({ at, steps, loops: around(), entered: entered.slice(-12) }));
   };

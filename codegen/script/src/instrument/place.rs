@@ -1,21 +1,20 @@
-//! The places of a script that a second look watches, and what each is called
-//! when something fails there.
+//! The instrumented places of a script, with the texts that describe a failure there.
 
-/// One watched place.
+/// One instrumented place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) line: u32,
     pub(super) column: u32,
-    /// The function that it is in.
+    /// The name of the function that contains the place.
     pub(super) function: String,
-    pub(super) what: What,
-    /// How the value of this place came to be.
-    pub(super) from: Option<From>,
+    pub(super) what: SiteKind,
+    /// Where the value at this place was read from.
+    pub(super) from: Option<ValueOrigin>,
 }
 
-/// What the script does at a place. Texts are the script's own.
+/// What the script does at a place. The texts are quoted from the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum SiteKind {
     /// `of.member`
     Read {
         of: String,
@@ -26,20 +25,20 @@ pub(super) enum What {
         callee: String,
         on: Option<String>,
         member: Option<String>,
-        given: Vec<Given>,
+        given: Vec<ArgumentSource>,
     },
     New {
         callee: String,
     },
-    /// `{ a } = of`; `inner` are the patterns inside, and what each takes apart. A loop does that
-    /// with each value of what it goes over.
+    /// `{ a } = of`; `inner` are the nested patterns. In the head of a loop, each value of the loop
+    /// is destructured.
     Apart {
         pattern: String,
         of: String,
         is_each: bool,
-        inner: Vec<Inner>,
+        inner: Vec<NestedPattern>,
     },
-    /// A parameter that takes its argument apart.
+    /// A parameter that destructures its argument.
     Given {
         pattern: String,
         number: usize,
@@ -48,7 +47,7 @@ pub(super) enum What {
     Over {
         of: String,
     },
-    /// A name that may not have a value yet, or that nothing declares.
+    /// A name that may not have a value yet, or that is not declared.
     Name {
         name: String,
         declared_in_line: Option<u32>,
@@ -56,7 +55,7 @@ pub(super) enum What {
     /// A tool of a server.
     Tool,
     Throw,
-    /// `left operator right`; one that stands before its only operand has no right.
+    /// `left operator right`; a unary operator has no right operand.
     Operation {
         operator: String,
         left: String,
@@ -66,7 +65,7 @@ pub(super) enum What {
     Held {
         of: String,
     },
-    /// A name that is given a value for the second time.
+    /// A second assignment to a constant.
     Constant {
         name: String,
         declared_in_line: u32,
@@ -89,12 +88,12 @@ pub(super) enum What {
         of: String,
         name: String,
     },
-    /// A pattern in a pattern, of which only the name is known that it is taken from.
+    /// A nested pattern, of which only the name of the destructured member is known.
     Inside {
         pattern: String,
         from: Option<String>,
     },
-    /// `await of`, or what an asynchronous function returns.
+    /// `await of`, or a value that an async function returns.
     Wait {
         of: String,
         kind: WaitKind,
@@ -110,45 +109,45 @@ pub(super) enum WaitKind {
 
 /// An argument of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct ArgumentSource {
     pub(super) text: String,
-    pub(super) from: Option<From>,
+    pub(super) from: Option<ValueOrigin>,
 }
 
 /// A pattern in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Inner {
+pub(super) struct NestedPattern {
     pub(super) line: u32,
     pub(super) column: u32,
     pub(super) pattern: String,
-    /// It takes a list apart.
+    /// Whether the pattern destructures a list.
     pub(super) is_list: bool,
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathStep>,
 }
 
-/// From what is taken apart to a part of it.
+/// One step from a destructured value to a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Name(String),
     Index(usize),
 }
 
-/// A value that was read as a member of another.
+/// A value that was read as a member of another value, the parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct From {
-    /// The place that the other was last seen at.
+pub(super) struct ValueOrigin {
+    /// The place where the parent's value was last recorded.
     pub(super) place: usize,
-    /// What the script calls the other.
+    /// The parent's text in the script.
     pub(super) of: String,
     pub(super) key: Key,
-    /// How that came to be, where it may have been missing without an error.
-    pub(super) outer: Option<Box<From>>,
-    /// The line of the reading, where it is another statement's.
+    /// Where the parent was read from, if the parent could be missing without an error.
+    pub(super) outer: Option<Box<ValueOrigin>>,
+    /// The line where the value was read, if that was in another statement.
     pub(super) named_in_line: Option<u32>,
 }
 
-impl From {
-    /// Forgets what is further above.
+impl ValueOrigin {
+    /// Removes the parents beyond the first `links`.
     pub(super) fn cut(&mut self, links: usize) {
         match (&mut self.outer, links) {
             (outer, 0) => *outer = None,
@@ -157,7 +156,7 @@ impl From {
         }
     }
 
-    /// The places that it and those above were last seen at.
+    /// Returns the places where the parent and its own parents were last recorded.
     pub(super) fn places(&self) -> Vec<usize> {
         let above = std::iter::successors(Some(self), |it| it.outer.as_deref());
         above.map(|it| it.place).collect()

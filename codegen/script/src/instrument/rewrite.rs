@@ -1,5 +1,5 @@
-//! Turns a script into one that is watched. What is not watched is copied as it
-//! stands, and no line is added or taken away.
+//! Turns a script into its instrumented form. Code that is not instrumented is copied unchanged,
+//! and no line is added or removed.
 
 mod calls;
 mod classes;
@@ -20,14 +20,14 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::LogicalOperator;
 
 use super::budget::{Budget, TEXT_BYTES_MAX};
-use super::place::{From, Place, What};
-use super::{Look, quote, shorten};
+use super::place::{Place, SiteKind, ValueOrigin};
+use super::{InstrumentPass, quote, shorten};
 use crate::check::is_global;
-use crate::check::parse::Parsed;
+use crate::check::parse::ParsedScript;
 use codegen_shared::finding::Form;
 use codegen_shared::lines::Lines;
 
-/// What takes the place of a stretch of the script.
+/// Replacement text for a range of the script.
 struct Edit {
     span: Span,
     text: String,
@@ -38,43 +38,48 @@ pub(super) struct Rewriter<'s> {
     lines: Lines<'s>,
     scoping: &'s Scoping,
     edits: Vec<Edit>,
-    look: Look,
+    look: InstrumentPass,
     pub(super) budget: Budget,
     pub(super) places: Vec<Place>,
-    /// The places of parameters that take something apart, by where they begin.
+    /// The places of parameters that destructure their argument, by start offset.
     given: HashMap<u32, usize>,
-    /// How the values of expressions and of names that never change came to be.
-    read: HashMap<(u32, u32), From>,
-    named: HashMap<SymbolId, From>,
-    /// The functions around, and the name that the next one gets.
+    /// Origins of expressions, and of names that never change.
+    read: HashMap<(u32, u32), ValueOrigin>,
+    named: HashMap<SymbolId, ValueOrigin>,
+    /// The names of the enclosing functions.
     functions: Vec<String>,
     next_function: Option<String>,
     classes: Vec<String>,
-    /// What has to be known of the functions around.
-    around: Vec<Around>,
+    /// Properties of the enclosing functions.
+    around: Vec<EnclosingFunction>,
     is_derived_class: bool,
-    /// The next function is a constructor of such a class.
+    /// Whether the next function is the constructor of a derived class.
     begins_derived: bool,
-    /// The names whose first value is being made.
+    /// The names whose initial value is being evaluated.
     beginning: Vec<SymbolId>,
-    /// Operators inside operators.
+    /// Depth of nested operators.
     operators: usize,
     is_one_function: bool,
     is_one_expression: bool,
 }
 
-/// A function around.
+/// An enclosing function.
 #[derive(Debug, Clone, Copy, Default)]
-struct Around {
+struct EnclosingFunction {
     is_async: bool,
-    /// Where it begins, when it can be called before that.
+    /// Start offset of a hoisted function, which can be called before its declaration.
     hoisted_at: Option<u32>,
-    /// The constructor of a class that extends another, or inside one.
+    /// Whether it is the constructor of a derived class, or inside one.
     is_derived: bool,
 }
 
 impl<'s> Rewriter<'s> {
-    pub(super) fn new(parsed: &Parsed<'s>, scoping: &'s Scoping, look: Look, form: Form) -> Self {
+    pub(super) fn new(
+        parsed: &ParsedScript<'s>,
+        scoping: &'s Scoping,
+        look: InstrumentPass,
+        form: Form,
+    ) -> Self {
         Self {
             script: parsed.text,
             lines: Lines::new(parsed.text, parsed.shift),
@@ -99,7 +104,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// The whole text after everything was visited, unless that became too much.
+    /// Returns the rewritten text after all nodes were visited, or `None` if the budget is used up.
     pub(super) fn finish(mut self) -> Option<(String, Vec<Place>)> {
         let edits = std::mem::take(&mut self.edits);
         let end = u32::try_from(self.script.len()).unwrap_or(u32::MAX);
@@ -118,7 +123,7 @@ impl<'s> Rewriter<'s> {
         for edit in edits {
             out.push_str(self.slice(written, edit.span.start));
             if out.ends_with(is_of_a_word) && edit.text.starts_with(is_of_a_word) {
-                // As in `return-a`.
+                // Separates words, as in `return-a`.
                 out.push(' ');
             }
             out.push_str(&edit.text);
@@ -128,7 +133,7 @@ impl<'s> Rewriter<'s> {
         self.budget.written(out)
     }
 
-    /// The text of a stretch, with what `visit` finds in it watched.
+    /// Returns the text of a range, with the edits that `visit` makes in it.
     fn render(&mut self, span: Span, visit: impl FnOnce(&mut Self)) -> String {
         let outer = std::mem::take(&mut self.edits);
         visit(self);
@@ -154,7 +159,7 @@ impl<'s> Rewriter<'s> {
         quote(self.script, span)
     }
 
-    /// The same, such that a member can stand behind it.
+    /// Quotes an expression so that a member access can follow.
     fn object_text(&self, it: &Expression<'_>) -> String {
         let text = self.quote(it.span());
         match it {
@@ -172,10 +177,10 @@ impl<'s> Rewriter<'s> {
     }
 
     fn is_closer(&self) -> bool {
-        self.look == Look::Closer
+        self.look == InstrumentPass::Operators
     }
 
-    fn place(&mut self, at: u32, what: What, from: Option<From>) -> usize {
+    fn place(&mut self, at: u32, what: SiteKind, from: Option<ValueOrigin>) -> usize {
         if self.budget.is_spent() {
             return 0;
         }
@@ -192,7 +197,7 @@ impl<'s> Rewriter<'s> {
         self.places.len() - 1
     }
 
-    fn from(&self, it: &Expression<'_>) -> Option<From> {
+    fn from(&self, it: &Expression<'_>) -> Option<ValueOrigin> {
         let it = it.get_inner_expression();
         let it = match it {
             Expression::AwaitExpression(waiting) => waiting.argument.get_inner_expression(),
@@ -200,7 +205,7 @@ impl<'s> Rewriter<'s> {
         };
         match it {
             Expression::Identifier(name) => self.named.get(&self.symbol(name)?).cloned(),
-            // What is missing then is the last.
+            // A missing value comes from the right operand.
             Expression::LogicalExpression(it) if it.operator != LogicalOperator::And => {
                 self.from(&it.right)
             }
@@ -220,7 +225,8 @@ impl<'s> Rewriter<'s> {
         reference.symbol_id()
     }
 
-    /// Whether this is a name that nothing declares and that no engine has, as servers are.
+    /// Whether this is an undeclared name that is no global of the language. Servers have such
+    /// names.
     fn is_server(&self, it: &Expression<'_>) -> bool {
         match it {
             Expression::Identifier(name) => self.symbol(name).is_none() && !is_global(&name.name),
@@ -228,7 +234,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// Whether a value can be missing here at all.
+    /// Whether the value can never be `null` or `undefined` here.
     fn is_certain(&self, it: &Expression<'_>) -> bool {
         match it.get_inner_expression() {
             Expression::Identifier(name) => {
@@ -253,13 +259,13 @@ fn is_of_a_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// `, 3` for a value that was read at place 3.
-fn up(from: Option<&From>) -> String {
+/// Writes `, 3` for a value that was read at place 3.
+fn up(from: Option<&ValueOrigin>) -> String {
     from.map_or_else(String::new, |from| format!(",{}", read_at(from)))
 }
 
-/// `3`, and a list for one behind others that may be missing.
-fn read_at(from: &From) -> String {
+/// Writes `3`, or a list if parents of the value may be missing too.
+fn read_at(from: &ValueOrigin) -> String {
     match from.places().as_slice() {
         [one] => one.to_string(),
         all => {

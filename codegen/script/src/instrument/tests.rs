@@ -1,15 +1,15 @@
-//! What becomes of scripts, and what is heard from them.
+//! Tests of instrumented scripts, and of the parsing of their output.
 
 use super::*;
 
 const SECRET: Secret = Secret(0xAB);
 
-/// The watched script without the watcher and what is around it.
+/// Returns the instrumented script without the runtime code and the wrapper.
 fn watched(script: &str) -> String {
-    seen(script, Look::First)
+    seen(script, InstrumentPass::Calls)
 }
 
-fn seen(script: &str, look: Look) -> String {
+fn seen(script: &str, look: InstrumentPass) -> String {
     let text = instrument(script, SECRET, look).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
     let (own, _) = own.rsplit_once("\n} catch").unwrap();
@@ -22,7 +22,7 @@ fn check(script: &str, expected: &str) {
 }
 
 #[test]
-fn members_and_calls_are_watched() {
+fn members_and_calls_are_instrumented() {
     check(
         "const d = 1;\nreturn d.a.b",
         "const d = 1;\nreturn look__r(look__r(d,0).a,1,0).b",
@@ -47,7 +47,7 @@ fn members_and_calls_are_watched() {
         "let B; class A extends B { m() { super.m?.(1) } }",
         "let B; class A extends B { m() { look__v(super.m?.(1)) } }",
     );
-    // What a method is called on is not lost.
+    // The receiver of a method is preserved.
     check(
         "let a\nreturn (a.b)(1) + (a?.b)(1) + a.b`1`",
         "let a\nreturn (look__r(a,0).b)(1) + (a?.b)(1) + look__r(a,1).b`1`",
@@ -55,7 +55,7 @@ fn members_and_calls_are_watched() {
 }
 
 #[test]
-fn what_is_spread_or_taken_apart_is_watched() {
+fn spreads_and_destructuring_are_instrumented() {
     check(
         "let s, f\nf(...s.a)",
         "let s, f\nlook__c(2,void 0,f,[...look__i(look__r(s,0).a,1,false,0)])",
@@ -75,7 +75,7 @@ fn what_is_spread_or_taken_apart_is_watched() {
 }
 
 #[test]
-fn a_chain_becomes_conditions() {
+fn optional_chain_becomes_conditions() {
     check(
         "let a\nreturn a?.b.c",
         "let a\nreturn look__v((look__t=a)==null?void 0:look__r(look__r(look__t,0).b,1,0).c)",
@@ -88,7 +88,7 @@ fn a_chain_becomes_conditions() {
 }
 
 #[test]
-fn names_that_may_not_be_there_are_watched() {
+fn undeclared_names_are_instrumented() {
     check(
         "typeof gone; ({ gone, late }); let late",
         "typeof gone; ({ gone:look__u(0,()=>gone), late:look__u(1,()=>late) }); let late",
@@ -96,35 +96,35 @@ fn names_that_may_not_be_there_are_watched() {
 }
 
 #[test]
-fn a_value_that_cannot_be_told_is_where_it_is_returned() {
+fn unserialisable_value_is_located_at_return() {
     let found = |script: &str, console: &[&str]| {
-        let watched = instrument(script, SECRET, Look::First).unwrap();
+        let watched = instrument(script, SECRET, InstrumentPass::Calls).unwrap();
         let said = watched.failure(console.iter().copied(), "TypeError");
         said.map(|found| (found.line, found.column))
     };
     let script = "const f = () => { return 1 }\nif (f()) {\n  return  [f]\n}";
     assert_eq!(found(script, &[]), Some((3, 11)));
-    // Something in it threw, and nobody saw where.
+    // A function inside the call threw at an unknown place.
     assert_eq!(found(script, &["look__00000000000000ab{\"end\":0}"]), None);
-    // Nobody heard which of two it was; and without a value nothing is told.
+    // It is not known which of the two returned; without a returned value there is no location.
     assert_eq!(found("let a\nif (a) return 1\nreturn a", &[]), None);
     assert_eq!(found("let a\nif (a) return", &[]), None);
 }
 
 #[test]
-fn blanks_where_types_stood_are_not_quoted() {
+fn erased_type_blanks_are_not_quoted() {
     assert_eq!(in_one_line("(x.a       ).b  .c"), "(x.a).b.c");
 }
 
 #[test]
-fn no_line_is_added_or_taken_away() {
+fn instrumentation_keeps_line_count() {
     let script = "let a = {\n b() {\n  return this\n   .c // why\n   ?.d(\n    ...[1],\n   )\n }\n};\n[...a]\n";
     assert_eq!(watched(script).lines().count(), script.lines().count());
 }
 
 #[test]
-fn what_cannot_be_watched_is_not() {
-    let watch = |script: &str| instrument(script, SECRET, Look::First);
+fn unsupported_syntax_is_left_alone() {
+    let watch = |script: &str| instrument(script, SECRET, InstrumentPass::Calls);
     assert_eq!(watch("look__r(1)"), None);
     assert_eq!(watch(r"const loo\u006b__r = 1; return q.a"), None);
     assert_eq!(watch(r"return \u{6c}ook__t"), None);
@@ -136,8 +136,8 @@ fn what_cannot_be_watched_is_not() {
 }
 
 #[test]
-fn what_is_said_is_believed_as_far_as_it_has_the_form() {
-    let watched = instrument("let a = {}\nreturn a.b.c", SECRET, Look::First).unwrap();
+fn transcript_accepts_only_well_formed_lines() {
+    let watched = instrument("let a = {}\nreturn a.b.c", SECRET, InstrumentPass::Calls).unwrap();
     let found = |lines: &[&str]| {
         let found = watched.failure(lines.iter().copied(), "TypeError");
         found.filter(|it| it.message.is_some())
@@ -164,7 +164,7 @@ fn what_is_said_is_believed_as_far_as_it_has_the_form() {
     assert_eq!(found(&[]), None);
 }
 
-/// The followed script without the watcher and what is around it.
+/// Returns the location-reporting script without the runtime code and the wrapper.
 fn followed(script: &str) -> String {
     let text = follow(script, SECRET, None).unwrap().text;
     let (_, own) = text.split_once("})();\ntry {\n").unwrap();
@@ -173,7 +173,7 @@ fn followed(script: &str) -> String {
 }
 
 #[test]
-fn statements_rounds_and_functions_are_followed() {
+fn statements_loops_and_functions_are_traced() {
     for (script, expected) in [
         (
             "let a = 1;\nwhile (a) a += 1",
@@ -217,7 +217,7 @@ fn statements_rounds_and_functions_are_followed() {
 }
 
 #[test]
-fn where_a_script_was_stopped_is_what_it_said_last() {
+fn stop_location_is_last_reported_location() {
     let script = "let a = 1\nwhile (a) {\n  a += 1\n}\nfunction f() { f() }";
     let followed = follow(script, SECRET, None).unwrap();
     let stopped = |line: &str, is_recursion| {
@@ -227,7 +227,7 @@ fn where_a_script_was_stopped_is_what_it_said_last() {
     assert_eq!((round.line, round.column), (3, 3));
     assert_eq!(
         round.message,
-        "a second look came as far as round 7 of `while (a)` of line 2"
+        "a second run reached round 7 of `while (a)` of line 2"
     );
     let deep = stopped(
         "look__00000000000000ab{\"at\":5,\"entered\":[4,4,4,4]}",
@@ -241,7 +241,7 @@ fn where_a_script_was_stopped_is_what_it_said_last() {
 }
 
 #[test]
-fn a_name_that_is_waited_for_and_a_call_in_brackets_keep_what_they_are_called_on() {
+fn awaited_names_and_parenthesised_calls_keep_receiver() {
     check(
         "return srv[await name()](1)",
         "return look__c(4,look__t=look__r(look__u(0,()=>srv),1),look__u(5,(it,keys)=>it[keys[keys.length-1]],look__t,[await look__c(3,void 0,look__u(2,()=>name),[])]),[1],[1,void 0])",
@@ -252,9 +252,9 @@ fn a_name_that_is_waited_for_and_a_call_in_brackets_keep_what_they_are_called_on
     );
 }
 
-/// Everything that is made for the hearing is a script again.
+/// Every instrumented script can be parsed again.
 #[test]
-fn what_is_made_can_be_parsed() {
+fn instrumented_script_parses() {
     for script in [
         "if (a) do x(); while (0); else y()",
         "for (;;) if (a) for (const b of c) if (b) break; else continue\nelse d()",
@@ -267,7 +267,11 @@ fn what_is_made_can_be_parsed() {
         "const k = 1; k += 2; k--; ({ k } = k); [k] = [k]; for (const a in { k }) a; label: { break label }",
         "x: for (;;) y: while (1) { if (a) continue x; else z: do break y; while (b) }",
     ] {
-        let looks = [Look::First, Look::Closer, Look::Waits];
+        let looks = [
+            InstrumentPass::Calls,
+            InstrumentPass::Operators,
+            InstrumentPass::Awaits,
+        ];
         let watched = looks.map(|look| seen(script, look));
         for text in watched.into_iter().chain([followed(script)]) {
             assert_eq!(text.lines().count(), script.lines().count(), "{text}");
@@ -279,9 +283,9 @@ fn what_is_made_can_be_parsed() {
 }
 
 #[test]
-fn only_lines_with_the_secret_are_heard() {
+fn only_lines_with_secret_are_accepted() {
     let script = "let a = {}\nreturn a.b.c";
-    let watched = instrument(script, SECRET, Look::First).unwrap();
+    let watched = instrument(script, SECRET, InstrumentPass::Calls).unwrap();
     let note = r#"{"note":1,"place":1,"name":"TypeError","value":{"kind":"undefined"},"parent":{"kind":"object","keys":["do_this"],"of":1}}"#;
     let said = |mark: &str| {
         let found = watched.failure([format!("{mark}{note}").as_str()], "TypeError");
@@ -302,8 +306,8 @@ fn only_lines_with_the_secret_are_heard() {
     assert!(!followed.text.contains("'look__'"));
 }
 
-/// Runs where even the deepest script of these tests finds room: natively there is no sandbox that
-/// makes a stack overflow a trap.
+/// Runs a closure with enough stack for the deepest script of these tests. Outside the sandbox, a
+/// stack overflow is not a trap.
 fn deep<T: Send>(run: impl FnOnce() -> T + Send) -> T {
     const STACK_BYTES: usize = 1024 * 1024 * 1024;
     std::thread::scope(|scope| {
@@ -312,8 +316,8 @@ fn deep<T: Send>(run: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// The bytes written for a script, and roughly those that its places take.
-fn work(script: &str, look: Look) -> (usize, usize) {
+/// Returns the number of bytes written for a script, and the rough size of its places.
+fn work(script: &str, look: InstrumentPass) -> (usize, usize) {
     let made = read(script, |parsed, _| {
         let built = SemanticBuilder::new().build(&parsed.program);
         let scoping = built.semantic.scoping();
@@ -325,10 +329,10 @@ fn work(script: &str, look: Look) -> (usize, usize) {
     made.unwrap_or_default()
 }
 
-/// Whatever a script is made of, looking at it again writes no more than the bound and keeps
+/// Whatever the script contains, instrumenting writes at most the allowed number of bytes and keeps
 /// little more than the script.
 #[test]
-fn no_shape_of_script_makes_more_work_than_the_bound() {
+fn instrumentation_work_is_bounded() {
     let filled = |piece: &str| piece.repeat((60_000 / piece.len()).max(1));
     let names: Vec<_> = (0..2_000)
         .map(|n| format!("n{n}{}", "x".repeat(70)))
@@ -379,9 +383,9 @@ fn no_shape_of_script_makes_more_work_than_the_bound() {
         deep(|| {
             let shape: String = script.chars().take(20).collect();
             for text in [
-                instrument(&script, SECRET, Look::First).map(|it| it.text),
-                instrument(&script, SECRET, Look::Closer).map(|it| it.text),
-                instrument(&script, SECRET, Look::Waits).map(|it| it.text),
+                instrument(&script, SECRET, InstrumentPass::Calls).map(|it| it.text),
+                instrument(&script, SECRET, InstrumentPass::Operators).map(|it| it.text),
+                instrument(&script, SECRET, InstrumentPass::Awaits).map(|it| it.text),
                 follow(&script, SECRET, None).map(|it| it.text),
             ]
             .into_iter()
@@ -389,7 +393,11 @@ fn no_shape_of_script_makes_more_work_than_the_bound() {
             {
                 assert!(text.len() <= budget::TEXT_BYTES_MAX + 20_000, "{shape}");
             }
-            for look in [Look::First, Look::Closer, Look::Waits] {
+            for look in [
+                InstrumentPass::Calls,
+                InstrumentPass::Operators,
+                InstrumentPass::Awaits,
+            ] {
                 let (work, kept) = work(&script, look);
                 assert!(
                     work <= budget::WORK_BYTES_MAX + 8 * script.len(),
@@ -402,7 +410,7 @@ fn no_shape_of_script_makes_more_work_than_the_bound() {
 }
 
 #[test]
-fn a_long_stretch_is_quoted_by_its_ends() {
+fn long_excerpt_is_elided_in_the_middle() {
     let check = |text: &str, expected: &str| {
         let end = u32::try_from(text.len()).unwrap();
         assert_eq!(quote(text, Span::new(0, end)), expected);
@@ -411,14 +419,16 @@ fn a_long_stretch_is_quoted_by_its_ends() {
     let long = "items\n  .map((é) => é.name)\n".repeat(4_000) + "  .filter(Boolean)";
     let expected = "items.map((é) => é.n…tems.map((é) => é.name).filter(Boolean)";
     check(&long, expected);
-    // The same as of all of it.
+    // The result is the same as for the whole text.
     assert_eq!(shorten(&in_one_line(&long)), expected);
     check(&" ".repeat(5_000), "…");
 }
 
 #[test]
-fn a_closer_look_watches_operators_assignments_and_classes() {
-    let check = |script: &str, expected: &str| assert_eq!(seen(script, Look::Closer), expected);
+fn operator_pass_instruments_operators_assignments_and_classes() {
+    let check = |script: &str, expected: &str| {
+        assert_eq!(seen(script, InstrumentPass::Operators), expected)
+    };
     check(
         "let a\nreturn 1n + a < `${a}`",
         "let a\nreturn look__o(2,'<',look__o(0,'+',1n,a),`${look__o2(1,a)}`)",
@@ -446,9 +456,9 @@ fn a_closer_look_watches_operators_assignments_and_classes() {
 }
 
 #[test]
-fn waits_that_are_not_over_are_told() {
+fn open_waits_are_reported() {
     let script = "const f = async () => {\n  await g;\n};\nawait Promise.all([f(), h]);";
-    let watched = instrument(script, SECRET, Look::Waits).unwrap();
+    let watched = instrument(script, SECRET, InstrumentPass::Awaits).unwrap();
     let place = |of: &str| {
         let is_it = |place: &&Place| format!("{:?}", place.what).contains(&format!("of: {of:?}"));
         let found = watched.places.iter().position(|place| is_it(&place));

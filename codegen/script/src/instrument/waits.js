@@ -1,6 +1,6 @@
-// Stands behind errors.js where a script waited for what nothing can settle. The waits
-// that are not over are said whenever nothing began or ended for a while, and so for
-// the last time when nothing can any more.
+// Appended to errors.js for a script that waits for something that never happens. The open waits
+// are printed whenever none began or ended for a while, so the last list is printed when nothing
+// can continue any more.
 const { wait: look__y, later: look__y2 } = (() => {
   const { say, json, apply, iterator, later, isArray, isObject, getPrototypeOf, PromiseOf } = look__parts;
   const { then } = PromiseOf.prototype, { all, allSettled, any, race } = PromiseOf;
@@ -53,7 +53,7 @@ const { wait: look__y, later: look__y2 } = (() => {
     if ([all, allSettled, any, race].includes(it)) {
       if (isArray(given[0])) map.set(made, given[0]);
     } else if (asynchronous.includes(getPrototypeOf(it))) {
-      // What such a function promised, or what it gives one after the other, waits for something in there.
+      // The result of an async function or generator waits for something inside that function.
       map.set(made, undefined);
     }
     return made;

@@ -1,5 +1,5 @@
-//! The shapes of one tool, as far as the check of a script asks about them: no prose, no default
-//! and no example.
+//! Encodes the shapes of one tool, limited to what the check of a script needs: without
+//! descriptions, defaults and examples.
 
 use sandbox_protocol::codec::CodecError;
 use sandbox_protocol::codec::wire::{Reader, Writer};
@@ -7,11 +7,13 @@ use serde::de::DeserializeOwned;
 
 use super::{read_optional, write_optional};
 use crate::facts::{Bound, Facts, Range};
-use crate::shape::{Kind, NamedShape, Object, Property, Rest, RestRule, Shape, ToolShape, Tuple};
+use crate::shape::{
+    ExtraKeyRule, ExtraKeys, Kind, NamedShape, Object, Property, Shape, ToolShape, Tuple,
+};
 
 type Decoded<T> = Result<T, CodecError>;
 
-/// Shapes within shapes. What is deeper is sent as a shape that takes anything.
+/// Maximum depth of nested shapes. A deeper shape is sent as one that accepts anything.
 const DEPTH_MAX: usize = 64;
 
 pub fn encode_shape(tool: &ToolShape) -> Decoded<Vec<u8>> {
@@ -26,7 +28,7 @@ pub fn encode_shape(tool: &ToolShape) -> Decoded<Vec<u8>> {
     w.finish()
 }
 
-/// Reads what [`encode_shape`] wrote.
+/// Decodes the output of [`encode_shape`].
 pub fn decode_shape(bytes: &[u8]) -> Decoded<ToolShape> {
     let mut r = Reader::bare(bytes);
     let shape = ToolShape {
@@ -105,9 +107,9 @@ fn write_object(w: &mut Writer, object: &Object, depth: usize) {
         write_shape(w, &property.shape, depth);
     }
     match &object.rest {
-        Rest::Unsaid => w.u8(0),
-        Rest::Forbidden => w.u8(1),
-        Rest::Allowed(rules) => {
+        ExtraKeys::Unsaid => w.u8(0),
+        ExtraKeys::Forbidden => w.u8(1),
+        ExtraKeys::Allowed(rules) => {
             w.u8(2);
             w.count(rules.len());
             for rule in rules {
@@ -172,10 +174,10 @@ fn read_object(r: &mut Reader<'_>) -> Decoded<Object> {
             })
         })?,
         rest: match r.u8("other keys")? {
-            0 => Rest::Unsaid,
-            1 => Rest::Forbidden,
-            2 => Rest::Allowed(r.sequence("rules", |r| {
-                Ok(RestRule {
+            0 => ExtraKeys::Unsaid,
+            1 => ExtraKeys::Forbidden,
+            2 => ExtraKeys::Allowed(r.sequence("rules", |r| {
+                Ok(ExtraKeyRule {
                     pattern: read_optional(r, |r| r.text("pattern"))?,
                     shape: read_shape(r)?,
                 })
@@ -211,7 +213,7 @@ fn read_facts(r: &mut Reader<'_>) -> Decoded<Facts> {
     })
 }
 
-/// A value or a number.
+/// Reads a JSON value or number.
 fn read_json<T: DeserializeOwned>(r: &mut Reader<'_>) -> Decoded<T> {
     let text = r.borrowed_text("JSON")?;
     serde_json::from_str(text).map_err(|_| CodecError::NotText { what: "JSON" })

@@ -1,10 +1,12 @@
-//! Every message survives its encoding, and nothing else is taken for one.
+//! Tests that every message survives its encoding, and that invalid bytes are refused.
 
 use serde_json::json;
 
 use super::*;
 use crate::facts::{Bound, Facts, Range};
-use crate::shape::{Kind, NamedShape, Object, Property, Rest, RestRule, Shape, ToolShape, Tuple};
+use crate::shape::{
+    ExtraKeyRule, ExtraKeys, Kind, NamedShape, Object, Property, Shape, ToolShape, Tuple,
+};
 
 fn replies() -> Vec<Reply> {
     let frame = Frame {
@@ -21,7 +23,7 @@ fn replies() -> Vec<Reply> {
         suggestion: Some("s".to_owned()),
     };
     vec![
-        Reply::Checked(Checked {
+        Reply::Checked(CheckResult {
             form: Some(Form::Module),
             blanked: Some("x".to_owned()),
             findings: FindingCode::ALL.into_iter().map(finding).collect(),
@@ -31,7 +33,7 @@ fn replies() -> Vec<Reply> {
         Reply::Uses(Uses {
             members: [("a".to_owned(), "b".to_owned())].into(),
             names: ["c".to_owned()].into(),
-            described: Described {
+            described: DescribeUse {
                 names: ["d.e".to_owned()].into(),
                 others: true,
             },
@@ -99,7 +101,7 @@ fn request_is_decoded_as_it_was_encoded() {
         Request::Nesting { script: "é" },
         Request::Instrument {
             script: "b",
-            look: Look::Closer,
+            look: InstrumentPass::Operators,
             secret: Secret(5),
         },
         Request::Follow {
@@ -205,9 +207,9 @@ fn shape_is_decoded_as_it_was_encoded() {
         },
     };
     let rests = [
-        Rest::Unsaid,
-        Rest::Forbidden,
-        Rest::Allowed(vec![RestRule {
+        ExtraKeys::Unsaid,
+        ExtraKeys::Forbidden,
+        ExtraKeys::Allowed(vec![ExtraKeyRule {
             pattern: Some("^a".to_owned()),
             shape: Shape::any(),
         }]),
@@ -219,8 +221,10 @@ fn shape_is_decoded_as_it_was_encoded() {
             rest,
         });
         let tool = ToolShape {
-            input: Shape::of(object.clone()),
-            output: Some(Shape::of(Kind::Union(vec![Shape::of(object)]))),
+            input: Shape::from_kind(object.clone()),
+            output: Some(Shape::from_kind(Kind::Union(vec![Shape::from_kind(
+                object,
+            )]))),
             named: vec![NamedShape {
                 name: "n".to_owned(),
                 shape: Shape::any(),

@@ -1,5 +1,5 @@
-//! The names of all tools: the largest part of a request, written once for many checks and read
-//! without copying a name.
+//! Encodes the names of all tools. They are the largest part of a request, so they are encoded once
+//! for many checks and decoded without copying.
 
 use sandbox_protocol::codec::CodecError;
 use sandbox_protocol::codec::wire::{Reader, Writer};
@@ -14,7 +14,7 @@ const HAS_ORDER: u8 = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerNames<'a> {
     pub global: &'a str,
-    /// The place of its first tool among those of all servers.
+    /// Position of the server's first tool among the tools of all servers.
     pub first: u32,
     pub tools: Vec<ToolNames<'a>>,
 }
@@ -22,27 +22,27 @@ pub struct ServerNames<'a> {
 /// The names of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolNames<'a> {
-    /// `global.member(…)`
+    /// The member of the server's global: `global.member(…)`.
     pub member: &'a str,
-    /// What the server calls it.
+    /// The name that the server uses.
     pub wire_name: &'a str,
     pub flat: Flat<'a>,
-    /// A global of its own, which few tools have.
+    /// The tool's own global; few tools have one.
     pub short: Option<&'a str>,
-    /// The names of its arguments for a call that gives values instead of one object.
+    /// The names of its arguments in order, for a call that passes values instead of one object.
     pub order: Vec<&'a str>,
 }
 
-/// The global under which a tool is found beside its server.
+/// The flat name of a tool: a global besides the one of its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flat<'a> {
     None,
-    /// `global_member`
+    /// The name `global_member`.
     Joined,
     Other(&'a str),
 }
 
-/// Writes the names of the tools of each server; `first` is counted anew when they are read.
+/// Encodes the names of each server's tools. `first` is not written; the decoder computes it.
 pub fn encode_tools(servers: &[ServerNames<'_>]) -> Result<Vec<u8>, CodecError> {
     let mut w = Writer::bare(Vec::new());
     w.count(servers.len());
@@ -80,7 +80,7 @@ fn write_tool(w: &mut Writer, tool: &ToolNames<'_>) {
     }
 }
 
-/// Reads what [`encode_tools`] wrote.
+/// Decodes the output of [`encode_tools`].
 pub fn decode_tools(bytes: &[u8]) -> Result<Vec<ServerNames<'_>>, CodecError> {
     let mut r = Reader::bare(bytes);
     let mut first = 0;

@@ -1,4 +1,4 @@
-// Globals of every script, besides the language's own and its servers.
+// Globals of every script, besides those of the language and of the servers.
 declare var input: any
 declare var console: { [method: string]: (...values: any[]) => void }
 declare class ToolError extends Error {

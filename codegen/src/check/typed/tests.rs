@@ -1,4 +1,4 @@
-//! What is told of a compiler's answer, without a compiler.
+//! Tests of the findings from a compiler's output. They do not run a compiler.
 
 use codegen_script::Checker;
 use codegen_shared::message::Reply;
@@ -16,20 +16,20 @@ fn forge() -> Vec<Description> {
     vec![Description::parse("forge", &tool).unwrap()]
 }
 
-/// Natively, without a sandbox around the checker.
-fn check(name: &str, text: &str, surface: &Surface<'_>) -> Checked {
+/// Runs the check outside the sandbox.
+fn check(name: &str, text: &str, surface: &Surface<'_>) -> CheckResult {
     let ask = |request: &[u8]| -> Result<Reply, CodecError> {
         Reply::decode(&Checker::default().start(request)?)
     };
     surface.check(name, text, ask).unwrap()
 }
 
-fn found(name: &str, script: &str, said: &str) -> Result<TypedFindings, Unreadable> {
+fn found(name: &str, script: &str, said: &str) -> Result<TypedFindings, BadTscOutput> {
     let descriptions = forge();
     let table = StubTable::build(&descriptions);
     let surface = Surface::new(&table, &descriptions);
     let checked = check(name, script, &surface);
-    let page = Page::of(name, script, &checked, &surface).unwrap();
+    let page = Page::new(name, script, &checked, &surface).unwrap();
     page.findings(said, &checked.findings)
 }
 
@@ -46,7 +46,7 @@ fn check_said(script: &str, said: &str, expected: &[&str]) {
 }
 
 #[test]
-fn an_error_stands_where_it_stands_in_the_script() {
+fn error_maps_to_script_position() {
     let script = "const a = await forge.list({ repo: \"r\" });\n\"😀\"; return a.x;";
     check_said(
         script,
@@ -59,7 +59,7 @@ fn an_error_stands_where_it_stands_in_the_script() {
         "script.js(2,3): error TS2551: Property 'x' does not exist on type 'A'. Did you mean 'xs'?\n",
         &["2:3 ts2551 property 'x' does not exist on type 'A' | Did you mean `xs`?"],
     );
-    // After the script's end, and in a file that is not the script.
+    // Errors after the end of the script, and in another file.
     check_said(
         function,
         "script.js(5,1): error TS2339: Property 'x' is not.\n",
@@ -73,7 +73,7 @@ fn an_error_stands_where_it_stands_in_the_script() {
 }
 
 #[test]
-fn the_innermost_reason_is_told_and_long_types_are_cut() {
+fn innermost_reason_is_reported_and_long_types_cut() {
     let long = "x:string;".repeat(30);
     let said = format!(
         "script.js(2,12): error TS2345: Argument of type '{{ {long} }}' is not assignable to parameter of type 'B'.\n  \
@@ -87,7 +87,7 @@ fn the_innermost_reason_is_told_and_long_types_are_cut() {
 }
 
 #[test]
-fn what_the_check_says_itself_and_what_runs_well_is_not_told() {
+fn duplicate_and_harmless_errors_are_dropped() {
     let script = "let a;\nawait forge.list({ rep: \"r\" });\nreturn 1;";
     let said = [
         "script.js(3,20): error TS2561: Object literal may only specify known properties, but 'rep' does not exist in type '{ repo: string; }'. Did you mean to write 'repo'?",
@@ -101,7 +101,7 @@ fn what_the_check_says_itself_and_what_runs_well_is_not_told() {
 }
 
 #[test]
-fn what_is_no_answer_is_not_taken_for_one() {
+fn invalid_compiler_output_is_rejected() {
     let said = |text: &str| found("a.js", "return 1", text).map(|it| it.kept.len());
     assert_eq!(said("\n\n"), Ok(0));
     for text in [
@@ -112,14 +112,14 @@ fn what_is_no_answer_is_not_taken_for_one() {
     ] {
         let error = said(text).unwrap_err().to_string();
         assert!(
-            error.starts_with("it says `") && !error.contains('\u{1b}'),
+            error.starts_with("unexpected compiler output: `") && !error.contains('\u{1b}'),
             "{error}"
         );
     }
 }
 
 #[test]
-fn too_much_is_counted() {
+fn excess_errors_are_counted() {
     let line = |n: usize| {
         format!("script.js(2,{n}): error TS2339: Property 'p{n}' does not exist on type 'T'.\n")
     };
@@ -129,13 +129,13 @@ fn too_much_is_counted() {
 }
 
 #[test]
-fn a_script_is_a_module_in_each_of_its_forms() {
+fn every_script_form_becomes_a_module() {
     let descriptions = forge();
     let table = StubTable::build(&descriptions);
     let surface = Surface::new(&table, &descriptions);
     let page = |name: &str, text: &'static str| {
         let checked = check(name, text, &surface);
-        Page::of(name, text, &checked, &surface).map(|it| it.files[2].clone())
+        Page::new(name, text, &checked, &surface).map(|it| it.files[2].clone())
     };
     for (name, text, file, expected) in [
         (
@@ -175,7 +175,7 @@ fn a_script_is_a_module_in_each_of_its_forms() {
 }
 
 #[test]
-fn of_a_tool_that_is_not_told_of_nothing_is_declared() {
+fn undisclosed_tool_is_not_declared() {
     let descriptions = forge();
     let table = StubTable::build(&descriptions);
     let told = Surface::new(&table, &descriptions).declarations();

@@ -1,4 +1,4 @@
-//! Where in a map or set somebody is who goes through it, and which of its places are empty.
+//! Tracks the positions of iterations in a map or set, and its empty places.
 
 use std::cell::{Cell, RefCell};
 use std::collections::hash_map::Entry;
@@ -12,53 +12,50 @@ use rustc_hash::FxHashMap;
 
 use crate::builtin;
 
-/// So few empty places are not worth making a map anew, and so small a map moves its members
-/// quickly.
+/// Minimum number of empty places for a rebuild. A smaller map moves its members quickly.
 const FEW: usize = 32;
 
-/// When a map is made anew, this many who go through it are told where they are in the time
-/// that one member takes.
+/// Number of iterations whose position is updated in the time needed for one member, in a rebuild.
 const TOLD_AT_ONCE: usize = 64;
 
 thread_local! {
-    /// Of each map and set that somebody goes through, by its address. Who does so holds the
-    /// map, so that no other one can have its address.
-    static WALKED: RefCell<FxHashMap<usize, Weak<Walked>>> = RefCell::default();
+    /// Each map and set with iterations, by its address. An iteration holds the map, so the address
+    /// is not reused meanwhile.
+    static WALKED: RefCell<FxHashMap<usize, Weak<WalkedCollection>>> = RefCell::default();
 }
 
-/// A map or set that somebody goes through.
+/// The iterations of one map or set.
 #[derive(Debug, Default)]
-struct Walked {
-    /// Where each of them goes on.
+struct WalkedCollection {
+    /// The position of each iteration.
     places: RefCell<Vec<usize>>,
-    /// Numbers that nobody has any more.
+    /// Indices in `places` that are free for reuse.
     free: RefCell<Vec<usize>>,
-    /// Before this all places are empty.
+    /// All places before this one are empty.
     first: Cell<usize>,
-    /// What is deleted leaves an empty place, so that nobody's place changes.
+    /// Whether a deletion leaves an empty place, so that no position changes.
     leaves_places: Cell<bool>,
 }
 
-/// Somebody's place in a map or set, until there is nothing more to come.
+/// The position of one iteration in a map or set, until its end.
 #[derive(Debug)]
 pub(super) struct Place {
-    walked: Rc<Walked>,
+    walked: Rc<WalkedCollection>,
     number: usize,
 }
 
-/// What maps and sets have in common.
+/// Operations that maps and sets share.
 pub(super) trait Members: NativeObject + Clone {
     fn all_places(&self) -> usize;
     fn members(&self) -> usize;
-    /// The member at a place; `None` where it is empty.
+    /// Returns the member at a place; `None` if the place is empty.
     fn at(&self, place: usize) -> Option<(&JsValue, &JsValue)>;
-    /// The same without empty places. What is deleted from it leaves one.
+    /// Returns a copy without empty places, in which a deletion leaves an empty place.
     fn made_anew(&self, empty: &Empty) -> Self;
 }
 
-/// A map and a set that hold nothing, and in which what is deleted leaves an empty place: in
-/// the engine that is so for as long as somebody goes through them, and in a copy of one for
-/// ever.
+/// An empty map and an empty set in which a deletion leaves an empty place. In the engine, a
+/// deletion does this during an iteration, and always in a copy that was made during an iteration.
 pub(super) struct Empty {
     map: OrderedMap<JsValue>,
     set: OrderedSet,
@@ -79,15 +76,15 @@ impl Empty {
     }
 }
 
-/// A copy of a new one, from while the engine's own iterator goes through it.
+/// Returns a copy of a new collection, made while the engine's own iterator visits the collection.
 fn while_walked<M: Members>(class: &str, context: &mut Context) -> JsResult<M> {
     let made_by = context.global_object().get(js_string!(class), context)?;
-    let wrong = || JsNativeError::typ().with_message("a class that is none");
+    let wrong = || JsNativeError::typ().with_message("not a class");
     let made_by = made_by.as_constructor().ok_or_else(wrong)?;
     let object = made_by.construct(&[], None, context)?;
     let values = builtin::prototype_of(class, context)?.get(js_string!("values"), context)?;
     let values = values.as_callable().ok_or_else(wrong)?;
-    // Collected, it would have gone through.
+    // If the iterator were collected, its iteration would end.
     let walks = values.call(&object.clone().into(), &[], context)?;
     let members = object.downcast_ref::<M>().map(|members| members.clone());
     drop(walks);
@@ -139,7 +136,7 @@ impl Members for OrderedSet {
 }
 
 impl Place {
-    /// At the beginning of a map or set.
+    /// Returns the first position in a map or set.
     pub(super) fn first_of(object: &JsObject) -> Self {
         let walked = WALKED.with_borrow_mut(|all| {
             let many = all.len() >= FEW && all.len() == all.capacity();
@@ -170,7 +167,7 @@ impl Place {
         Self { walked, number }
     }
 
-    /// The next member; `None` when there is none, now.
+    /// Returns the next member; `None` if there is currently none.
     pub(super) fn next<M: Members>(&self, members: &M) -> Option<(JsValue, JsValue)> {
         let from = self.walked.places.borrow().get(self.number).copied()?;
         let mut at = from.max(self.walked.first.get());
@@ -195,7 +192,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Those that are free do not have to be told where they are.
+        // Unused entries need no update in a rebuild.
         if let Some(place) = self.walked.places.borrow_mut().get_mut(self.number) {
             *place = 0;
         }
@@ -203,7 +200,7 @@ impl Drop for Place {
     }
 }
 
-/// Before something is deleted: nobody's place shall change. Answers how many places there are.
+/// Prepares a deletion, so that no iteration's position changes. Returns the number of places.
 pub(super) fn ready<M: Members>(object: &JsObject, empty: &Empty) -> usize {
     if let Some(walked) = walked_now(object)
         && !walked.leaves_places.get()
@@ -214,13 +211,13 @@ pub(super) fn ready<M: Members>(object: &JsObject, empty: &Empty) -> usize {
     members.map_or(0, |members| members.all_places())
 }
 
-/// After something was deleted, where there were so many places before.
+/// Finishes a deletion; `before` is the number of places before the deletion.
 pub(super) fn deleted<M: Members>(object: &JsObject, before: usize, empty: &Empty) {
     let count = |members: &M| (members.all_places(), members.members());
     let Some((places, members)) = object.downcast_ref::<M>().map(|it| count(&it)) else {
         return;
     };
-    // It moved all others, so it does not leave places yet.
+    // The deletion moved all later members, so deletions do not yet leave empty places.
     if places < before {
         if members >= FEW {
             make_anew::<M>(object, None, empty);
@@ -238,7 +235,7 @@ pub(super) fn deleted<M: Members>(object: &JsObject, before: usize, empty: &Empt
     }
 }
 
-/// After everything was deleted: what comes now comes to those who go through, too.
+/// Updates the iterations after all members were deleted: they visit members that are added later.
 pub(super) fn cleared(object: &JsObject) {
     if let Some(walked) = walked_now(object) {
         walked.places.borrow_mut().fill(0);
@@ -246,7 +243,7 @@ pub(super) fn cleared(object: &JsObject) {
     }
 }
 
-fn make_anew<M: Members>(object: &JsObject, walked: Option<&Walked>, empty: &Empty) {
+fn make_anew<M: Members>(object: &JsObject, walked: Option<&WalkedCollection>, empty: &Empty) {
     let Some(mut members) = object.downcast_mut::<M>() else {
         return;
     };
@@ -257,8 +254,8 @@ fn make_anew<M: Members>(object: &JsObject, walked: Option<&Walked>, empty: &Emp
     *members = anew;
 }
 
-impl Walked {
-    /// Where everybody is when there are no empty places any more.
+impl WalkedCollection {
+    /// Changes each position to the position without the empty places before it.
     fn tell<M: Members>(&self, members: &M) {
         let mut before = Vec::with_capacity(members.all_places() + 1);
         let mut count = 0;
@@ -274,7 +271,7 @@ impl Walked {
     }
 }
 
-fn walked_now(object: &JsObject) -> Option<Rc<Walked>> {
+fn walked_now(object: &JsObject) -> Option<Rc<WalkedCollection>> {
     WALKED.with_borrow(|all| all.get(&address(object))?.upgrade())
 }
 
@@ -286,7 +283,7 @@ fn address(object: &JsObject) -> usize {
 mod tests {
     use super::*;
 
-    /// Now and then what nobody holds is collected while one is made.
+    /// The collections are created at moments when garbage may be collected.
     #[test]
     fn what_is_deleted_from_what_is_made_anew_always_leaves_a_place() {
         let mut context = Context::default();

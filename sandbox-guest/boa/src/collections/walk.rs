@@ -1,4 +1,4 @@
-//! Going through maps and sets: what `keys`, `values` and `entries` answer, and `forEach`.
+//! Iteration over maps and sets: the iterators of `keys`, `values` and `entries`, and `forEach`.
 
 use boa_engine::builtins::iterable::create_iter_result_object;
 use boa_engine::builtins::map::ordered_map::OrderedMap;
@@ -14,9 +14,9 @@ use super::place::{Members, Place};
 use crate::builtin;
 use crate::globals;
 
-/// What an iterator answers of each member.
+/// The value that an iterator returns for each member.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum IteratorKind {
     Key,
     Value,
     Both,
@@ -27,8 +27,8 @@ enum What {
 struct Walk {
     object: JsObject,
     #[unsafe_ignore_trace]
-    what: What,
-    /// None once there was nothing more.
+    what: IteratorKind,
+    /// `None` after the end was reached.
     #[unsafe_ignore_trace]
     place: Option<Place>,
 }
@@ -46,7 +46,7 @@ pub(super) fn install(maps: &JsObject, sets: &JsObject, context: &mut Context) -
     let of_sets = builtin::replace(sets, values, set_values, context)?;
     builtin::replace(sets, entries, set_entries, context)?;
     builtin::replace(sets, each, for_each::<Set>, context)?;
-    // These are other names of the same.
+    // Other names of the same functions.
     again(maps, JsSymbol::iterator(), of_maps);
     again(sets, keys, of_sets.clone());
     again(sets, JsSymbol::iterator(), of_sets);
@@ -67,7 +67,7 @@ fn map_keys(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    begin::<Map>(What::Key, this, args, original, context)
+    begin::<Map>(IteratorKind::Key, this, args, original, context)
 }
 
 fn map_values(
@@ -76,7 +76,7 @@ fn map_values(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    begin::<Map>(What::Value, this, args, original, context)
+    begin::<Map>(IteratorKind::Value, this, args, original, context)
 }
 
 fn map_entries(
@@ -85,7 +85,7 @@ fn map_entries(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    begin::<Map>(What::Both, this, args, original, context)
+    begin::<Map>(IteratorKind::Both, this, args, original, context)
 }
 
 fn set_values(
@@ -94,7 +94,7 @@ fn set_values(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    begin::<Set>(What::Value, this, args, original, context)
+    begin::<Set>(IteratorKind::Value, this, args, original, context)
 }
 
 fn set_entries(
@@ -103,12 +103,12 @@ fn set_entries(
     original: &JsObject,
     context: &mut Context,
 ) -> JsResult<JsValue> {
-    begin::<Set>(What::Both, this, args, original, context)
+    begin::<Set>(IteratorKind::Both, this, args, original, context)
 }
 
-/// A new iterator; of anything else than a map or set the engine says what is wrong.
-fn begin<M: Members + Iterated>(
-    what: What,
+/// Creates an iterator. If the object is not a map or set, the engine throws its own error.
+fn begin<M: Members + IteratorResult>(
+    what: IteratorKind,
     this: &JsValue,
     args: &[JsValue],
     original: &JsObject,
@@ -129,23 +129,23 @@ fn begin<M: Members + Iterated>(
         .into())
 }
 
-trait Iterated {
+trait IteratorResult {
     fn prototype(context: &Context) -> JsObject;
 }
 
-impl Iterated for Map {
+impl IteratorResult for Map {
     fn prototype(context: &Context) -> JsObject {
         context.intrinsics().objects().iterator_prototypes().map()
     }
 }
 
-impl Iterated for Set {
+impl IteratorResult for Set {
     fn prototype(context: &Context) -> JsObject {
         context.intrinsics().objects().iterator_prototypes().set()
     }
 }
 
-/// Of an iterator of the other kind, too, the engine says what is wrong.
+/// Advances an iterator. If the iterator is of another kind, the engine throws its own error.
 fn next<M: Members>(
     this: &JsValue,
     args: &[JsValue],
@@ -158,7 +158,7 @@ fn next<M: Members>(
         return original.call(this, args, context);
     };
     let Some((key, value)) = walk.step::<M>() else {
-        // There is nothing more, and never will be.
+        // The end was reached, so later members are not visited.
         walk.place = None;
         return Ok(create_iter_result_object(
             JsValue::undefined(),
@@ -167,9 +167,9 @@ fn next<M: Members>(
         ));
     };
     let value = match walk.what {
-        What::Key => key,
-        What::Value => value,
-        What::Both => JsArray::from_iter([key, value], context).into(),
+        IteratorKind::Key => key,
+        IteratorKind::Value => value,
+        IteratorKind::Both => JsArray::from_iter([key, value], context).into(),
     };
     Ok(create_iter_result_object(value, false, context))
 }

@@ -1,4 +1,5 @@
-//! Fields whose first values may write to the class: what scripts come to, as it is specified.
+//! Tests of class fields whose initialisers write to the class: the results are those of the
+//! specification.
 
 use super::comes_to;
 

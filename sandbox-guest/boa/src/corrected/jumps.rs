@@ -1,6 +1,7 @@
-//! Jumps that the engine gets wrong by itself: what scripts come to, as it is specified.
+//! Tests of jumps that the uncorrected engine gets wrong: the results are those of the
+//! specification.
 
-/// What all of these scripts begin with.
+/// The beginning of each of these scripts.
 const BEFORE: &str = "const log = []; const quiet = () => { try { throw 0 } catch {} };
 const each = (name, ...of) => ({ [Symbol.iterator]() { let at = 0; return {
   next: () => { log.push('next ' + name); return { value: of[at], done: at++ >= of.length } },

@@ -1,4 +1,4 @@
-//! What a pattern takes apart is not in its rest.
+//! Tests that the rest of a pattern does not contain members that the pattern names.
 
 use super::comes_to;
 

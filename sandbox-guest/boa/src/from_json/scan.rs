@@ -1,17 +1,17 @@
-//! Finding the end of what needs no more than copying, eight bytes at a time.
+//! Finds the end of text that can be copied unchanged, eight bytes at a time.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// A run of bytes inside a string without quote, backslash or control character.
+/// A range of bytes inside a string without a quote, backslash or control character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainRun {
     pub(crate) length: usize,
     pub(super) is_ascii: bool,
 }
 
-/// The run that `text` begins with.
-pub(crate) fn plain(text: &[u8]) -> Plain {
+/// Returns the range at the beginning of `text`.
+pub(crate) fn plain(text: &[u8]) -> PlainRun {
     let (words, rest) = text.as_chunks::<8>();
     let mut length = 0;
     let mut seen = 0;
@@ -19,11 +19,11 @@ pub(crate) fn plain(text: &[u8]) -> Plain {
         let word = u64::from_le_bytes(*word);
         let ends = ends(word);
         if ends != 0 {
-            // Flags above the lowest may be wrong; the lowest is not.
+            // Flags above the lowest one may be wrong; the lowest one is exact.
             let before = ends.trailing_zeros() / 8;
             seen |= word & !(u64::MAX << (8 * before));
             length += before as usize;
-            return Plain {
+            return PlainRun {
                 length,
                 is_ascii: seen & HIGHS == 0,
             };
@@ -38,13 +38,13 @@ pub(crate) fn plain(text: &[u8]) -> Plain {
         seen |= u64::from(byte);
         length += 1;
     }
-    Plain {
+    PlainRun {
         length,
         is_ascii: seen & HIGHS == 0,
     }
 }
 
-/// The high bit of each byte that ends a run, exact for the lowest such byte.
+/// Returns the high bit of each byte that ends a range; exact for the lowest such byte.
 const fn ends(word: u64) -> u64 {
     let quote = word ^ (ONES * b'"' as u64);
     let backslash = word ^ (ONES * b'\\' as u64);
@@ -67,7 +67,7 @@ mod tests {
                 text.extend_from_slice("\"é\u{1}".as_bytes());
                 assert_eq!(
                     plain(&text),
-                    Plain {
+                    PlainRun {
                         length,
                         is_ascii: true
                     },
@@ -84,7 +84,7 @@ mod tests {
             for place in 0..17 {
                 let mut text = [b'a'; 17];
                 text[place] = byte;
-                let expected = Plain {
+                let expected = PlainRun {
                     length: if ends { place } else { text.len() },
                     is_ascii: ends || byte < 0x80,
                 };

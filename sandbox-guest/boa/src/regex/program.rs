@@ -1,6 +1,6 @@
-//! The compiled form of a script's regular expressions. The engine keeps its
-//! own to itself and copies it for every match; these are made once and shared
-//! by all that have the same source and flags.
+//! Compiled forms of a script's regular expressions. The engine's own compiled forms are private,
+//! and are copied for every match. These are compiled once, and shared by all expressions with the
+//! same source and flags.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,11 +14,11 @@ use rustc_hash::FxHashMap;
 
 use super::subject::Subject;
 
-/// Expressions whose programs are at hand without asking for their source.
+/// Number of recent expressions whose programs are found without reading the source.
 const RECENT: usize = 8;
 const PROGRAMS_MAX: usize = 256;
 
-/// Getters of the prototype that tell a flag, in the order of [`Program::flags`].
+/// Getters of the prototype that return a flag, in the order of [`Program::flags`].
 pub(super) const FLAGS: [&str; 8] = [
     "hasIndices",
     "global",
@@ -36,7 +36,7 @@ pub(crate) struct Program {
     pub(super) has_indices: bool,
     pub(super) global: bool,
     pub(super) sticky: bool,
-    /// Surrogate pairs are one character.
+    /// Whether a surrogate pair counts as one character.
     pub(super) full_unicode: bool,
 }
 
@@ -69,7 +69,7 @@ impl Program {
         })
     }
 
-    /// The first match at or behind `from`.
+    /// Returns the first match at or after `from`.
     pub(super) fn find(&self, subject: &Subject, from: usize) -> Option<Match> {
         let units = subject.units();
         if self.full_unicode && !subject.is_narrow() {
@@ -80,9 +80,8 @@ impl Program {
     }
 }
 
-/// The source as it was written, from what the engine tells of it: there, every
-/// slash has got a backslash and every line break has become an escape. `None`
-/// where that cannot be told apart from what was written so.
+/// Restores the original source from the engine's form, in which every slash has a backslash and
+/// every line break is an escape. Returns `None` if the original might have been in that form.
 fn unescaped(source: &JsString) -> Option<Vec<u16>> {
     let [backslash, slash] = [b'\\', b'/'].map(u16::from);
     let told = source.to_vec();
@@ -106,15 +105,15 @@ fn unescaped(source: &JsString) -> Option<Vec<u16>> {
     Some(written)
 }
 
-/// `None` is the engine's to run.
-type Known = Option<Rc<Program>>;
+/// `None` if the engine must run the expression.
+type CachedProgram = Option<Rc<Program>>;
 
 /// All programs of a run.
 pub(super) struct Programs {
     source: JsObject,
     flags: [JsObject; 8],
     recent: RefCell<Vec<(JsObject, Rc<Program>)>>,
-    known: RefCell<FxHashMap<(JsString, u8), Known>>,
+    known: RefCell<FxHashMap<(JsString, u8), CachedProgram>>,
 }
 
 impl Programs {
@@ -132,7 +131,7 @@ impl Programs {
         })
     }
 
-    /// `/source/flags` of a regular expression, as it was made.
+    /// Returns `/source/flags` of a regular expression as created.
     pub(super) fn text(&self, regex: &JsValue, context: &mut Context) -> JsResult<String> {
         let source = self.source.call(regex, &[], context)?;
         let source = source.as_string().unwrap_or_default();
@@ -145,15 +144,15 @@ impl Programs {
         Ok(text)
     }
 
-    /// Whether the prototype still tells the flags as it did.
+    /// Whether the prototype still returns the original flags.
     pub(super) fn tell_flags(&self, prototype: &JsObject) -> bool {
         FLAGS.iter().zip(&self.flags).all(|(name, flag)| {
             getter(prototype, name).is_ok_and(|getter| JsObject::equals(&getter, flag))
         })
     }
 
-    /// The program of an object; `None` when it is no regular expression, or one
-    /// that is the engine's to run.
+    /// Returns the program of an object. Returns `None` if the object is not a regular expression,
+    /// or if the engine must run the expression.
     pub(super) fn of(
         &self,
         object: &JsObject,
@@ -196,7 +195,7 @@ impl Programs {
         Some(Rc::clone(program))
     }
 
-    fn known(&self, source: JsString, flags: u8) -> Known {
+    fn known(&self, source: JsString, flags: u8) -> CachedProgram {
         let mut known = self.known.borrow_mut();
         if known.len() >= PROGRAMS_MAX {
             known.clear();
@@ -207,7 +206,7 @@ impl Programs {
             .clone()
     }
 
-    /// An expression may have become another one.
+    /// Forgets the recent expressions, because one of them may have been recompiled.
     pub(super) fn forget(&self) {
         self.recent.borrow_mut().clear();
     }

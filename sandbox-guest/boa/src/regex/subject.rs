@@ -1,5 +1,5 @@
-//! The text that expressions are matched against, in the encoding that matching
-//! takes. A narrow text is widened once, not once for every match in it.
+//! The text that expressions are matched against, in the matcher's encoding. A narrow text is
+//! widened once, and not for every match.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,15 +7,15 @@ use std::rc::Rc;
 use boa_engine::JsString;
 use boa_engine::string::JsStrVariant;
 
-/// A shorter text is widened sooner than it is found again.
+/// Minimum length of a text that is kept; a shorter text is widened faster than it is found.
 const KEPT_UNITS_MIN: usize = 64;
-/// A longer one is not kept.
+/// Maximum length of a text that is kept.
 const KEPT_UNITS_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(super) text: JsString,
-    /// Of a narrow text, the widened form.
+    /// The widened form of a narrow text.
     wide: Option<Rc<[u16]>>,
 }
 
@@ -44,7 +44,8 @@ impl Subject {
         }
     }
 
-    /// The same text in the same place: strings do not change while they are held.
+    /// Whether this is the same text at the same address. Strings do not change while they are
+    /// held.
     fn is(&self, text: &JsString) -> bool {
         match (self.text.variant(), text.variant()) {
             (JsStrVariant::Latin1(a), JsStrVariant::Latin1(b)) => std::ptr::eq(a, b),
@@ -53,7 +54,7 @@ impl Subject {
         }
     }
 
-    /// The place after a match that was empty.
+    /// Returns the position after an empty match.
     pub(super) fn after(&self, place: usize, full_unicode: bool) -> usize {
         if !full_unicode || place >= self.len() {
             return place + 1;
@@ -62,11 +63,11 @@ impl Subject {
     }
 }
 
-/// The text that was matched against last.
+/// The text of the last match.
 #[derive(Default)]
-pub(super) struct Last(RefCell<Option<Subject>>);
+pub(super) struct LastSubject(RefCell<Option<Subject>>);
 
-impl Last {
+impl LastSubject {
     pub(super) fn subject(&self, text: &JsString) -> Subject {
         if !(KEPT_UNITS_MIN..=KEPT_UNITS_MAX).contains(&text.len()) {
             return Subject::new(text.clone());

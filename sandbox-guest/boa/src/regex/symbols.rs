@@ -1,15 +1,15 @@
-//! `match`, `replace` and `split` with an expression, in one go where nobody
-//! could look on: expressions of the standard class, none of whose functions a
-//! script has replaced. With others the engine goes step by step.
+//! `match`, `replace` and `split` with an expression, all at once if the script cannot observe the
+//! steps: the expression has the standard class, and no function of that class was replaced. The
+//! engine handles other expressions step by step.
 
 use boa_engine::object::builtins::JsArray;
 use boa_engine::property::PropertyKey;
 use boa_engine::{Context, JsArgs, JsObject, JsResult, JsString, JsSymbol, JsValue, js_string};
 use regress::Match;
 
-use super::{Matching, Regexes, program, usual};
+use super::{MatchCall, Regexes, program, usual};
 use crate::builtin::{self, Native};
-use crate::template::{Made, Template};
+use crate::template::{BuiltText, Template};
 
 pub(super) fn install(prototype: &JsObject, context: &mut Context) -> JsResult<()> {
     let functions: [(JsSymbol, Native); 3] = [
@@ -23,7 +23,7 @@ pub(super) fn install(prototype: &JsObject, context: &mut Context) -> JsResult<(
     Ok(())
 }
 
-/// A property that is data, an object's own.
+/// Returns an object's own data property.
 fn own(object: &JsObject, key: &PropertyKey) -> Option<JsValue> {
     object.borrow().properties().get(key)?.value().cloned()
 }
@@ -35,7 +35,7 @@ fn is(value: Option<JsValue>, expected: &JsObject) -> bool {
 }
 
 impl Regexes {
-    /// The standard class itself, and nothing put over what it has.
+    /// Whether an object has the standard class and no own property with one of these names.
     fn is_plain(&self, object: &JsObject, names: &[&str]) -> bool {
         let has_own = |name: &&str| {
             let key = PropertyKey::from(js_string!(*name));
@@ -59,8 +59,8 @@ impl Regexes {
             && self.programs.tell_flags(&self.prototype)
     }
 
-    /// Whether an expression that is made of this one would be made of it as it is: whoever
-    /// makes it also asks whether this is one.
+    /// Whether a copy of this expression would behave in the same way. Creating a copy also reads
+    /// the constructor and `Symbol.match`.
     fn have_species(&self, object: &JsObject) -> bool {
         let constructor = own(&self.prototype, &js_string!("constructor").into());
         let species = program::getter(&self.constructor, JsSymbol::species());
@@ -74,20 +74,20 @@ impl Regexes {
     }
 }
 
-/// An expression and a text between which nobody looks on.
+/// Returns an expression and a text if the script cannot observe the matching.
 fn unwatched(
     this: &JsValue,
     args: &[JsValue],
     context: &mut Context,
-) -> JsResult<Option<Matching>> {
+) -> JsResult<Option<MatchCall>> {
     usual(this, args, context, |regexes, matching| {
         regexes.have_exec(&matching.object) && regexes.have_flags(&matching.object)
     })
 }
 
-impl Matching {
-    /// All matches of a global expression, from the beginning. The last step of
-    /// going through them finds nothing, and sets the expression back.
+impl MatchCall {
+    /// Returns all matches of a global expression, from the beginning. `lastIndex` is reset, as
+    /// after a full iteration.
     fn all(&self, context: &mut Context) -> JsResult<Vec<Match>> {
         self.object.set(js_string!("lastIndex"), 0, true, context)?;
         let mut all = Vec::new();
@@ -140,7 +140,7 @@ fn replace(
     };
     let subject = matching.subject.text.as_str();
     if let Some(template) = template {
-        let mut made = Made::new(subject);
+        let mut made = BuiltText::new(subject);
         for found in &all {
             let groups: Vec<_> = (1..=found.captures.len())
                 .map(|group| found.group(group).map(|range| (range.start, range.end)))
@@ -156,16 +156,16 @@ fn replace(
             None => JsString::default(),
         });
     }
-    let mut made = Made::new(subject);
+    let mut made = BuiltText::new(subject);
     for (found, text) in all.iter().zip(&texts) {
         made.put(found.start(), text.as_str(), found.end());
     }
     Ok(made.finish().into())
 }
 
-/// What a script's function puts in the place of a match.
+/// Calls the script's function for the replacement of a match.
 fn asked(
-    matching: &Matching,
+    matching: &MatchCall,
     found: &Match,
     function: &JsObject,
     context: &mut Context,
@@ -203,8 +203,8 @@ fn split(
     Ok(JsArray::from_iter(parts, context).into())
 }
 
-/// What stands between the matches, and their groups.
-fn parts(matching: &Matching) -> Vec<JsValue> {
+/// Returns the texts between the matches, and the groups of the matches.
+fn parts(matching: &MatchCall) -> Vec<JsValue> {
     let subject = &matching.subject;
     let (mut parts, mut from, mut kept_until) = (Vec::new(), 0, 0);
     if subject.len() == 0 {

@@ -1,7 +1,7 @@
-//! Comparisons that are so plain that their answers are known without calling
-//! them: the difference of two numbers, `(a, b) => a - b`, also of the same member
-//! of both, `(a, b) => b.file.size - a.file.size`. Calling one costs more than
-//! everything else in sorting, and these are most of what scripts sort by.
+//! Recognises simple comparisons whose results are known without a call: the difference of two
+//! numbers, `(a, b) => a - b`, or of the same member of two items, `(a, b) => b.file.size -
+//! a.file.size`. Calls are the largest cost of sorting, and most comparisons in scripts have this
+//! form.
 
 use std::cmp::Ordering;
 
@@ -16,29 +16,29 @@ use boa_engine::{Context, JsObject, JsString, JsValue};
 use boa_interner::{Interner, Sym};
 use boa_parser::{Parser, Source};
 
-use crate::kept::Kept;
+use crate::intrinsics::Intrinsics;
 
-/// Reading a comparison costs about as much as calling it a few times.
+/// Minimum number of items: parsing a comparison costs about as much as a few calls of it.
 const ITEMS_MIN: usize = 32;
-/// What is longer or nested deeper is not read: reading takes stack, of which a script may
-/// have left little.
+/// Maximum length of a comparison that is parsed. Parsing takes stack, of which the script may have
+/// left little.
 const TEXT_UNITS_MAX: usize = 120;
 const BRACKETS_MAX: usize = 4;
 
-/// The numbers that a difference is taken of, one for each item.
+/// The numbers to compare, one for each item.
 pub(super) struct Numbers {
     numbers: Vec<f64>,
-    /// The first one is taken from the second.
+    /// Whether the first operand is subtracted from the second.
     descending: bool,
 }
 
 impl Numbers {
-    /// When `compare` is plain, and nothing that it reads could notice that it is read.
+    /// Returns the numbers if `compare` is simple and the script cannot observe the reading.
     pub(super) fn of(items: &[JsValue], compare: &JsObject, context: &mut Context) -> Option<Self> {
         if items.len() < ITEMS_MIN {
             return None;
         }
-        let text = Kept::of(context)
+        let text = Intrinsics::of(context)
             .ok()?
             .function_text
             .call(&compare.clone().into(), &[], context)
@@ -60,7 +60,7 @@ impl Numbers {
         })
     }
 
-    /// The order of the items; `None` when it depends on which are compared with which.
+    /// Returns the order of the items; `None` if the order depends on the pairs that are compared.
     pub(super) fn order(&self) -> Option<Vec<usize>> {
         if self.numbers.iter().any(|number| number.is_nan()) {
             return None;
@@ -77,7 +77,7 @@ impl Numbers {
     }
 }
 
-/// A member of a member of an item that is a number, all of them plain data.
+/// Follows a path of members from an item to a number, if all of them are plain data.
 fn number(item: &JsValue, path: &[PropertyKey]) -> Option<f64> {
     let mut value = item.clone();
     for key in path {
@@ -88,7 +88,7 @@ fn number(item: &JsValue, path: &[PropertyKey]) -> Option<f64> {
     value.as_number()
 }
 
-/// `(a, b) => a.path - b.path`, or the other way round.
+/// A comparison `(a, b) => a.path - b.path`, or the reverse.
 #[derive(Debug, PartialEq, Eq)]
 struct Difference {
     path: Vec<PropertyKey>,
@@ -146,7 +146,7 @@ fn two_names(parameters: &FormalParameterList) -> Option<(Sym, Sym)> {
     }
 }
 
-/// Both sides of `return left - right`, when there is nothing else.
+/// Returns both sides of `return left - right`, if the body contains nothing else.
 fn difference(body: &FunctionBody) -> Option<(&Expression, &Expression)> {
     let [StatementListItem::Statement(statement)] = body.statements() else {
         return None;
@@ -162,7 +162,7 @@ fn difference(body: &FunctionBody) -> Option<(&Expression, &Expression)> {
     }
 }
 
-/// A name, and what is read of it: `a.file.size`.
+/// Returns a name and the path of members after it, such as `a.file.size`.
 fn member(expression: &Expression) -> Option<(Sym, Vec<Sym>)> {
     match within_brackets(expression) {
         Expression::Identifier(name) => Some((name.sym(), Vec::new())),

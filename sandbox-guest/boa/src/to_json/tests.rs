@@ -1,4 +1,4 @@
-//! What becomes of values, seen as the value of a script.
+//! Tests of the JSON text of values, through the value of a script.
 
 use sandbox_protocol::{GuestLimits, Start, StepState};
 

@@ -1,9 +1,9 @@
-//! What each character counts as.
+//! The weight of each character.
 
 use super::marked::MARKED;
 use super::weights::{LARGE, OTHERWISE, SMALL, STANDS_FOR, Weight};
 
-/// Spaces and punctuation in their order, then symbols in theirs.
+/// Spaces and punctuation in order; symbols follow, in the order of their code points.
 pub(super) const PUNCTUATION: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} \u{203e}_\u{2017}-\u{2010}\u{2012}\u{2013}\u{2014}\u{2015},;:!\u{a1}?\u{bf}.\u{2025}\u{2026}\u{b7}'\u{2018}\u{2019}\u{201a}\u{2039}\u{203a}\"\u{201c}\u{201d}\u{201e}\u{ab}\u{bb}()[]{}\u{a7}\u{b6}@*/\\&#%\u{2030}\u{2020}\u{2021}\u{2022}\u{2023}\u{2032}\u{2033}\u{203b}";
 pub(super) const OF_SYMBOLS: &str = "`\u{b4}^\u{af}\u{a8}\u{b8}\u{b0}\u{a9}\u{ae}\u{2190}\u{2192}+\u{b1}\u{f7}\u{d7}<=>\u{ac}|\u{a6}~\u{2212}\u{2044}\u{221e}\u{2264}\u{2265}\u{2713}\u{a4}\u{a2}$\u{a3}\u{a5}\u{20a6}\u{20a9}\u{20aa}\u{20ab}\u{20ac}\u{20b1}\u{20b4}\u{20b9}\u{20ba}\u{20bd}\u{20bf}";
 
@@ -12,7 +12,7 @@ const DIGITS: u32 = 1_000;
 pub(super) const NUMBERS: u32 = 1_010;
 pub(super) const NUMBER_LENGTH_MAX: u32 = 0xff_ffff;
 const LATIN: u32 = 0x200_0000;
-/// Between two letters of the alphabet is room for some that are in none.
+/// Distance between two letters of the alphabet, which leaves room for letters between them.
 const LATIN_STEP: u32 = 8;
 const OTHER_SCRIPTS: u32 = 0x300_0000;
 const HANGUL: u32 = 0x400_0000;
@@ -23,7 +23,7 @@ pub(super) fn digit_letter(digit: char) -> u32 {
     DIGITS + digit.to_digit(10).unwrap_or(0)
 }
 
-/// A letter of the alphabet, or one that follows it so many places behind.
+/// Returns the weight of a letter of the alphabet, or of a letter `behind` places after it.
 pub(super) fn latin(letter: char, behind: u32) -> Weight {
     let place = u32::from(letter.to_ascii_lowercase()) - u32::from('a');
     let case = if letter.is_ascii_uppercase() {
@@ -34,8 +34,8 @@ pub(super) fn latin(letter: char, behind: u32) -> Weight {
     Weight::of(LATIN + place * LATIN_STEP + behind, case)
 }
 
-/// What a character counts as; what it stands for besides goes into `more`, last first. `None`
-/// when it does not count.
+/// Returns the weight of a character; `None` if the comparison ignores it. Further weights of the
+/// same character are appended to `more`, last first.
 pub(super) fn weigh(char: char, more: &mut Vec<Weight>) -> Option<Weight> {
     match char {
         '0'..='9' => Some(Weight::of(digit_letter(char), SMALL)),
@@ -73,7 +73,7 @@ fn marked(char: char, more: &mut Vec<Weight>) -> Option<Weight> {
     }
 }
 
-/// Marks in the order in which they count.
+/// Marks in the order of their weights.
 const MARKS: &str = "\u{332}\u{313}\u{314}\u{301}\u{300}\u{306}\u{302}\u{30c}\u{30a}\u{342}\u{308}\u{30b}\u{303}\u{307}\u{338}\u{327}\u{328}\u{304}";
 
 fn mark(char: char) -> u8 {
@@ -88,7 +88,8 @@ fn mark(char: char) -> u8 {
     u8::try_from(known.unwrap_or_else(behind) + 2).unwrap_or(STANDS_FOR)
 }
 
-/// Letters that are two, or one with a stroke, or stand behind one of the alphabet.
+/// Returns the weight of ligatures, of letters with a stroke, and of letters sorted after a letter
+/// of the alphabet.
 fn standing_for(char: char, more: &mut Vec<Weight>) -> Option<Weight> {
     let mut two = |first, mark, second, case| {
         more.push(Weight {
@@ -157,7 +158,7 @@ fn standing_for(char: char, more: &mut Vec<Weight>) -> Option<Weight> {
     })
 }
 
-/// By the small form of the letter. Controls do not count.
+/// Returns the weight of any other letter, by its lower-case form. Control characters are ignored.
 fn other_script(char: char) -> Option<Weight> {
     if char.is_control() {
         return None;

@@ -1,7 +1,7 @@
-//! Letters that are another letter with a mark.
+//! Letters that consist of another letter and a mark.
 
-/// Each as it is, without its mark, and the mark; in the order of their characters. The
-/// letter without the mark may have one itself.
+/// The composed letter, the letter without the mark, and the mark, sorted by the composed letter.
+/// The letter without the mark may itself be a composed one.
 #[rustfmt::skip]
 pub(super) static MARKED: [(char, char, char); 497] = [
     ('À', 'A', '\u{300}'), ('Á', 'A', '\u{301}'), ('Â', 'A', '\u{302}'), ('Ã', 'A', '\u{303}'), ('Ä', 'A', '\u{308}'),

@@ -1,4 +1,4 @@
-//! Orders that everybody knows.
+//! Tests of well-known orders.
 
 use super::*;
 
@@ -9,11 +9,11 @@ const NO_PUNCTUATION: u32 = 16;
 
 #[track_caller]
 fn check(how: u32, one: &str, expected: Ordering, other: &str) {
-    let found = compare(one.chars(), other.chars(), How(how));
+    let found = compare(one.chars(), other.chars(), CollationOptions(how));
     assert_eq!(found, expected, "{one:?} and {other:?}");
-    let found = compare(other.chars(), one.chars(), How(how));
+    let found = compare(other.chars(), one.chars(), CollationOptions(how));
     assert_eq!(found, expected.reverse(), "{other:?} and {one:?}");
-    if let Some(found) = compare_plain(one.as_bytes(), other.as_bytes(), How(how)) {
+    if let Some(found) = compare_plain(one.as_bytes(), other.as_bytes(), CollationOptions(how)) {
         assert_eq!(found, expected, "{one:?} and {other:?}, plain");
     }
 }
@@ -102,8 +102,8 @@ fn plain_texts_have_the_order_of_all() {
             for other in 0..128_u8 {
                 let (one, other) = ([one, b'a'], [other, b'A']);
                 let [a, b] = [&one, &other].map(|text| std::str::from_utf8(text).unwrap());
-                let all = compare(a.chars(), b.chars(), How(how));
-                let plain = compare_plain(&one, &other, How(how));
+                let all = compare(a.chars(), b.chars(), CollationOptions(how));
+                let plain = compare_plain(&one, &other, CollationOptions(how));
                 assert!(plain.is_none_or(|plain| plain == all), "{a:?} {b:?} {how}");
             }
         }

@@ -1,11 +1,11 @@
-//! A text as the weights of its letters and marks.
+//! Converts a text to the weights of its letters and marks.
 
 use std::iter::Peekable;
 
-use super::How;
+use super::CollationOptions;
 use super::letters::{NUMBER_LENGTH_MAX, NUMBERS, SYMBOLS, digit_letter, latin, weigh};
 
-/// How one letter counts, or one mark.
+/// The weight of one letter or mark.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Weight {
     /// Zero for a mark.
@@ -16,11 +16,11 @@ pub(super) struct Weight {
 
 pub(super) const SMALL: u8 = 0;
 pub(super) const LARGE: u8 = 1;
-/// Another way to write the same.
+/// A different spelling of the same letter.
 pub(super) const OTHERWISE: u8 = 2;
 
 const NO_MARK: u8 = 1;
-/// A letter that stands for others.
+/// Mark of a letter that is part of a ligature.
 pub(super) const STANDS_FOR: u8 = 0xff;
 
 impl Weight {
@@ -58,17 +58,17 @@ impl Weight {
     }
 }
 
-/// The weights of a text, one after the other.
+/// Iterates over the weights of a text.
 #[derive(Clone)]
 pub(super) struct Weights<I: Iterator<Item = char>> {
     chars: Peekable<I>,
-    how: How,
-    /// What the last character stands for besides what it was answered with, last first.
+    how: CollationOptions,
+    /// Further weights of the last character, last first.
     more: Vec<Weight>,
 }
 
 impl<I: Iterator<Item = char>> Weights<I> {
-    pub(super) fn new(chars: I, how: How) -> Self {
+    pub(super) fn new(chars: I, how: CollationOptions) -> Self {
         Self {
             chars: chars.peekable(),
             how,
@@ -76,7 +76,7 @@ impl<I: Iterator<Item = char>> Weights<I> {
         }
     }
 
-    /// A number counts by how many digits it has, then by them.
+    /// Returns the weight of a number: the count of digits is compared before the digits.
     fn number(&mut self, first: char) -> Weight {
         let mut digits = vec![first];
         while let Some(digit) = self.chars.next_if(char::is_ascii_digit) {

@@ -1,12 +1,12 @@
-//! `boa_ast` with the corrections in `../corrections`. What its build makes of the two is the
-//! whole of this crate.
+//! `boa_ast` with the corrections in `../corrections`. The build script generates the whole crate
+//! from these two.
 
 #![allow(
     warnings,
     clippy::all,
     clippy::pedantic,
     clippy::restriction,
-    reason = "the text is not ours"
+    reason = "the text is generated"
 )]
 
 include!(concat!(env!("OUT_DIR"), "/src/lib.rs"));

@@ -1,5 +1,5 @@
-//! `boa_engine` with the corrections in `../corrections`. What its build makes of the two is the
-//! whole of this crate.
+//! `boa_engine` with the corrections in `../corrections`. The build script generates the whole
+//! crate from these two.
 
 #![allow(
     warnings,
@@ -7,7 +7,7 @@
     clippy::all,
     clippy::pedantic,
     clippy::restriction,
-    reason = "the text is not ours"
+    reason = "the text is generated"
 )]
 
 include!(concat!(env!("OUT_DIR"), "/src/lib.rs"));

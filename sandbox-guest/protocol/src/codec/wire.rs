@@ -1,26 +1,26 @@
-//! Reading and writing the few shapes that every message is made of: fixed
-//! little-endian numbers, and bytes behind a length.
+//! Reads and writes the basic elements of all messages: fixed little-endian numbers, and bytes
+//! after their length.
 
 use std::fmt;
 
-/// Why bytes are not a message.
+/// Why bytes are not a valid message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodecError {
-    /// Written for another version of the protocol.
+    /// The message was written for another version of the protocol.
     WrongVersion { found: u32 },
-    /// A start, resume or step where another of them was expected.
+    /// Another kind of message was expected: a start, resume or step.
     WrongKind { found: u8 },
     /// The bytes end in the middle of `what`.
     Truncated { what: &'static str },
-    /// `what` has a tag that means nothing.
+    /// `what` has an unknown tag.
     UnknownTag { what: &'static str, tag: u8 },
     /// `what` is not UTF-8.
     NotText { what: &'static str },
-    /// The message is complete and `bytes` more follow.
+    /// The message is complete, and `bytes` more bytes follow.
     Trailing { bytes: usize },
-    /// A message that is well-formed and no answer to what was asked.
+    /// The message is well-formed, but it does not answer the request.
     Unexpected,
-    /// More than [`super::FRAME_BYTES_MAX`], or a part that a length cannot express.
+    /// More than [`super::FRAME_BYTES_MAX`], or a part whose length cannot be encoded.
     TooLarge,
 }
 
@@ -32,11 +32,11 @@ impl fmt::Display for CodecError {
             }
             Self::WrongKind { found } => write!(f, "unexpected kind of message: {found}"),
             Self::Truncated { what } => write!(f, "the message ends inside its {what}"),
-            Self::UnknownTag { what, tag } => write!(f, "{what} with the unknown tag {tag}"),
+            Self::UnknownTag { what, tag } => write!(f, "unknown tag {tag} of {what}"),
             Self::NotText { what } => write!(f, "{what} is not UTF-8"),
             Self::Trailing { bytes } => write!(f, "{bytes} bytes follow the message"),
-            Self::Unexpected => write!(f, "the message does not answer the one before"),
-            Self::TooLarge => write!(f, "the message is larger than any may be"),
+            Self::Unexpected => write!(f, "the message does not answer the request"),
+            Self::TooLarge => write!(f, "the message exceeds the maximum size"),
         }
     }
 }
@@ -57,7 +57,7 @@ impl Writer {
         writer
     }
 
-    /// Goes on behind `bytes`, without a version.
+    /// Creates a writer that appends to `bytes` and writes no version.
     pub fn bare(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
@@ -108,7 +108,7 @@ impl Writer {
         self.uncounted(bytes);
     }
 
-    /// Bytes whose length is written already.
+    /// Appends bytes whose length was already written.
     pub fn uncounted(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Checks size and version, and answers the kind.
+    /// Checks size and version, and returns the kind.
     pub fn open(frame: &'a [u8]) -> Result<(u8, Self), CodecError> {
         if frame.len() > super::FRAME_BYTES_MAX {
             return Err(CodecError::TooLarge);
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         Ok((reader.u8("kind")?, reader))
     }
 
-    /// Reads from the beginning of `rest`, without a version.
+    /// Creates a reader at the beginning of `rest`, which has no version.
     pub fn bare(rest: &'a [u8]) -> Self {
         Self { rest }
     }
@@ -225,13 +225,13 @@ impl<'a> Reader<'a> {
             .map_err(|_| CodecError::NotText { what })
     }
 
-    /// A text that stays where it is.
+    /// Reads a text without copying it.
     pub fn borrowed_text(&mut self, what: &'static str) -> Result<&'a str, CodecError> {
         std::str::from_utf8(self.borrowed(what)?).map_err(|_| CodecError::NotText { what })
     }
 
-    /// A sequence. Nothing is reserved on the word of the count: the vector
-    /// grows only as items are really there.
+    /// Reads a sequence. The count reserves no memory: the vector grows only with the items that
+    /// are really present.
     pub fn sequence<T>(
         &mut self,
         what: &'static str,

@@ -1,5 +1,5 @@
-//! The one heap of the guest: under Rust's allocator, and under the C library's names for the
-//! engine.
+//! The only heap of the guest, used by Rust's allocator and, under the names of the C library, by
+//! the engine.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::arch::wasm32::{memory_grow, memory_size};
@@ -9,50 +9,51 @@ use std::ptr;
 use dlmalloc::Dlmalloc;
 
 use super::{
-    BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, Small, TOGETHER_BYTES, Together, set_usable,
-    usable,
+    BYTES_MAX, CHUNK_BYTES, GRAIN_BYTES, HEAD_BYTES, SmallBlocks, TOGETHER_BYTES, Together,
+    set_usable, usable,
 };
 use guest_common::plan::{self, Writers};
 
-/// Memory grows by a multiple of this once a run has begun.
+/// Once a run has begun, memory grows by a multiple of this number of bytes.
 const STEP_BYTES: usize = 2 * 1024 * 1024;
 
-/// Memory that an image has in hand, so that short runs need no more.
+/// Memory in bytes that an image reserves, so that short runs need no more.
 const SPARE_BYTES: usize = 512 * 1024;
 
-/// What memory grows by.
+/// Unit in bytes by which memory grows.
 const WASM_PAGE_BYTES: usize = 64 * 1024;
 
 #[global_allocator]
 static HEAP: Heap = Heap(UnsafeCell::new(ptr::null_mut()));
 
-/// Where the heap's own state is, once there is one.
-struct Heap(UnsafeCell<*mut Parts>);
+/// Address of the heap's own state, after its creation.
+struct Heap(UnsafeCell<*mut HeapParts>);
 
-struct Parts {
-    small: Small,
+struct HeapParts {
+    small: SmallBlocks,
     large: Dlmalloc,
-    /// The blocks that lie together, and behind them what a run makes first.
+    /// The planned blocks, followed by the first blocks of a run.
     together: Together,
-    /// Whether everything is made that the image holds.
+    /// Whether the image's content is complete.
     is_settled: bool,
 }
 
 unsafe extern "C" {
-    /// The linker's: the first byte behind all statics.
+    /// Defined by the linker: the address of the first byte after all statics.
     static __heap_base: u8;
 }
 
 // SAFETY: a guest has one thread.
 unsafe impl Sync for Heap {}
 
-/// The one heap.
+/// Returns the only heap.
 #[expect(
     clippy::mut_from_ref,
-    reason = "one thread, and nothing in here allocates"
+    reason = "there is one thread, and this code does not allocate"
 )]
-fn heap() -> &'static mut Parts {
-    // SAFETY: no two of these are used at once, and whoever is not null was made.
+fn heap() -> &'static mut HeapParts {
+    // SAFETY: at most one such reference is in use at a time, and a pointer that is not null was
+    // initialised.
     unsafe {
         let parts = *HEAP.0.get();
         if parts.is_null() {
@@ -63,14 +64,14 @@ fn heap() -> &'static mut Parts {
     }
 }
 
-/// Makes the heap, in the first room behind the statics: they are written by every run too.
+/// Creates the heap in the first memory after the statics, because every run writes those too.
 #[cold]
-fn begin() -> &'static mut Parts {
-    let own_bytes = size_of::<Parts>().next_multiple_of(GRAIN_BYTES);
+fn begin() -> &'static mut HeapParts {
+    let own_bytes = size_of::<HeapParts>().next_multiple_of(GRAIN_BYTES);
     let bytes = own_bytes + TOGETHER_BYTES;
     let base = (&raw const __heap_base).expose_provenance();
     let end = memory_size(0) * WASM_PAGE_BYTES;
-    // Whoever makes room for a list before there is a heap has taken what would come next.
+    // A list that was requested before the heap existed occupies the next memory.
     let is_next = base.next_multiple_of(WASM_PAGE_BYTES) == end;
     let at = if is_next {
         base.next_multiple_of(PARTS_ALIGN_BYTES)
@@ -81,18 +82,18 @@ fn begin() -> &'static mut Parts {
     if memory_grow(0, missing) == usize::MAX {
         std::process::abort();
     }
-    let place = ptr::with_exposed_provenance_mut::<Parts>(at);
-    // SAFETY: the room is aligned, large enough, and nobody else's; nobody has seen the block.
+    let place = ptr::with_exposed_provenance_mut::<HeapParts>(at);
+    // SAFETY: the memory is aligned, large enough and unused; the block is new.
     unsafe {
-        place.write(Parts {
-            small: Small::new(),
+        place.write(HeapParts {
+            small: SmallBlocks::new(),
             large: Dlmalloc::new(),
             together: Together::new(at + own_bytes),
             is_settled: false,
         });
         *HEAP.0.get() = place;
-        // dlmalloc would begin where this heap is: what it is asked for first is more than that.
-        // It knows its own address from here on.
+        // dlmalloc would start at the address of this heap, so its first request is larger than the
+        // memory left there. From then on, dlmalloc has its own address.
         let parts = &mut *place;
         let first = parts.large.malloc(WASM_PAGE_BYTES, GRAIN_BYTES);
         parts.large.free(first, WASM_PAGE_BYTES, GRAIN_BYTES);
@@ -101,17 +102,17 @@ fn begin() -> &'static mut Parts {
 }
 
 const PARTS_ALIGN_BYTES: usize = 16;
-const _: () = assert!(align_of::<Parts>() <= PARTS_ALIGN_BYTES);
+const _: () = assert!(align_of::<HeapParts>() <= PARTS_ALIGN_BYTES);
 
-/// To be called when everything is made that an image holds.
+/// Must be called when the image's content is complete.
 pub(crate) fn settle() {
     let heap = heap();
-    // SAFETY: nobody has seen these blocks.
+    // SAFETY: the blocks are new, so nothing else refers to them.
     unsafe {
         let spare = heap.large.malloc(SPARE_BYTES, GRAIN_BYTES);
         heap.large.free(spare, SPARE_BYTES, GRAIN_BYTES);
         fill_holes(&mut heap.large, spare);
-        heap.small = Small::new();
+        heap.small = SmallBlocks::new();
         let (rest, rest_bytes) = heap.together.rest();
         if rest_bytes > GRAIN_BYTES {
             heap.small.cut_from(rest, rest_bytes);
@@ -121,15 +122,15 @@ pub(crate) fn settle() {
     heap.is_settled = true;
 }
 
-/// Takes what is free before this address for good: a run has fresh pages, and does not write
-/// into those of the image for what would fit between its blocks.
+/// Permanently allocates the free memory before this address. A run then uses new pages, and does
+/// not write into gaps between the image's blocks.
 ///
 /// # Safety
-/// Nobody has a block from there on.
+/// No block from this address on may be in use.
 unsafe fn fill_holes(large: &mut Dlmalloc, from: *mut u8) {
     let mut bytes = SPARE_BYTES;
     while bytes >= GRAIN_BYTES {
-        // SAFETY: nobody has seen the block.
+        // SAFETY: the block is new, so nothing else refers to it.
         unsafe {
             let hole = large.malloc(bytes, GRAIN_BYTES);
             if hole.is_null() {
@@ -143,7 +144,7 @@ unsafe fn fill_holes(large: &mut Dlmalloc, from: *mut u8) {
     }
 }
 
-impl Parts {
+impl HeapParts {
     fn take(&mut self, bytes: usize) -> *mut u8 {
         if self.is_settled {
             self.take_anywhere(bytes)
@@ -154,8 +155,8 @@ impl Parts {
 
     fn take_anywhere(&mut self, bytes: usize) -> *mut u8 {
         let large = &mut self.large;
-        match Small::list_of(bytes) {
-            // SAFETY: the chunk is new and dlmalloc's.
+        match SmallBlocks::list_of(bytes) {
+            // SAFETY: the chunk is new and comes from dlmalloc.
             Some(list) => unsafe {
                 self.small
                     .take(list, || large.malloc(CHUNK_BYTES, GRAIN_BYTES))
@@ -164,7 +165,7 @@ impl Parts {
                 if bytes > BYTES_MAX {
                     return ptr::null_mut();
                 }
-                // SAFETY: a block of this size holds its head.
+                // SAFETY: a block of this size has room for its header.
                 unsafe {
                     let block = large.malloc(bytes + GRAIN_BYTES, GRAIN_BYTES);
                     if block.is_null() {
@@ -178,18 +179,18 @@ impl Parts {
         }
     }
 
-    /// A block that the image will hold, in the place that the plan has for it.
+    /// Returns a block for the image, at the address that the plan assigns.
     #[cold]
     fn take_for_image(&mut self, bytes: usize) -> *mut u8 {
         let number = plan::next();
-        let list = Small::list_of(bytes);
-        let bytes = list.map_or(bytes, Small::usable);
+        let list = SmallBlocks::list_of(bytes);
+        let bytes = list.map_or(bytes, SmallBlocks::usable);
         let mut block = ptr::null_mut();
         if plan::writers(number) != Writers::Nobody && bytes <= BYTES_MAX {
             let whole = (bytes + GRAIN_BYTES).next_multiple_of(GRAIN_BYTES);
             if let Some(at) = self.together.take(whole) {
                 block = ptr::with_exposed_provenance_mut(at + GRAIN_BYTES);
-                // SAFETY: as much was taken.
+                // SAFETY: this many bytes were taken.
                 unsafe { set_usable(block, bytes) };
             }
         }
@@ -201,18 +202,18 @@ impl Parts {
     }
 
     /// # Safety
-    /// The block came from here, and nobody uses it any more.
+    /// The block must come from this heap and must no longer be used.
     unsafe fn give(&mut self, block: *mut u8) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees this.
         let bytes = unsafe { usable(block) };
-        match Small::list_of(bytes) {
-            // Other blocks of the image do not come to lie there.
+        match SmallBlocks::list_of(bytes) {
+            // A planned address is not reused for other blocks of the image.
             Some(_) if !self.is_settled && self.together.has(block) => {}
-            // SAFETY: its head says which list it is of.
+            // SAFETY: the header of the block determines its list.
             Some(list) => unsafe { self.small.give(list, block) },
-            // There are few of them, and they are not dlmalloc's.
+            // There are few such blocks, and they do not come from dlmalloc.
             None if self.together.has(block) => {}
-            // SAFETY: that is where dlmalloc's block begins.
+            // SAFETY: dlmalloc's block starts there.
             None => unsafe {
                 self.large
                     .free(block.sub(GRAIN_BYTES), bytes + GRAIN_BYTES, GRAIN_BYTES);
@@ -221,19 +222,19 @@ impl Parts {
     }
 
     /// # Safety
-    /// The block came from here.
+    /// The block must come from this heap.
     unsafe fn resize(&mut self, block: *mut u8, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees this.
         let before = unsafe { usable(block) };
-        match (Small::list_of(before), Small::list_of(bytes)) {
+        match (SmallBlocks::list_of(before), SmallBlocks::list_of(bytes)) {
             (Some(from), Some(to)) if from == to => return block,
-            // Until then each counts as one that is made, wherever it lies.
+            // Until the image is complete, each call counts as a new block in the plan.
             (None, None) if self.is_settled && !self.together.has(block) => {
                 if bytes > BYTES_MAX {
                     return ptr::null_mut();
                 }
                 let (whole, grain) = (bytes + GRAIN_BYTES, GRAIN_BYTES);
-                // SAFETY: that is where dlmalloc's block begins.
+                // SAFETY: dlmalloc's block starts there.
                 unsafe {
                     let from = block.sub(grain);
                     let new = self.large.realloc(from, before + grain, grain, whole);
@@ -249,7 +250,7 @@ impl Parts {
         }
         let new = self.take(bytes);
         if !new.is_null() {
-            // SAFETY: both are at least as long as what is copied, and they are two.
+            // SAFETY: both are at least as long as the copied bytes, and they are distinct.
             unsafe {
                 new.copy_from_nonoverlapping(block, bytes.min(before));
                 self.give(block);
@@ -259,12 +260,12 @@ impl Parts {
     }
 }
 
-// SAFETY: blocks are as long as asked for and aligned to a grain; what is aligned wider is
-// dlmalloc's as it is.
+// SAFETY: blocks are as long as requested and aligned to a grain; blocks with a larger alignment
+// come from dlmalloc directly.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > GRAIN_BYTES {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees this.
             return unsafe { heap().large.malloc(layout.size(), layout.align()) };
         }
         heap().take(layout.size())
@@ -294,9 +295,9 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-// What the engine's C code asks for by these names.
+// The functions of the C library, which the engine's C code calls by these names.
 
-// SAFETY: the names are the C library's, whose own are not linked then.
+// SAFETY: the C library defines these names; its own definitions are then not linked.
 #[unsafe(no_mangle)]
 extern "C" fn malloc(bytes: usize) -> *mut u8 {
     heap().take(bytes)
@@ -310,19 +311,19 @@ extern "C" fn calloc(count: usize, bytes: usize) -> *mut u8 {
     };
     let block = heap().take(bytes);
     if !block.is_null() {
-        // SAFETY: it is as long as that.
+        // SAFETY: the block is that long.
         unsafe { block.write_bytes(0, bytes) };
     }
     block
 }
 
-// SAFETY: as above; the block came from one of these.
+// SAFETY: as above; the block came from one of these functions.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
         return malloc(bytes);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees this.
     unsafe { heap().resize(block, bytes) }
 }
 
@@ -330,7 +331,7 @@ unsafe extern "C" fn realloc(block: *mut u8, bytes: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: *mut u8) {
     if !block.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees this.
         unsafe { heap().give(block) };
     }
 }
@@ -341,7 +342,7 @@ unsafe extern "C" fn malloc_usable_size(block: *const u8) -> usize {
     if block.is_null() {
         return 0;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees this.
     unsafe { usable(block) }
 }
 

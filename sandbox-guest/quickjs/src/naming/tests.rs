@@ -1,8 +1,8 @@
-//! Whether what failed is named, and what could be two things is not.
+//! Tests that messages name the failed value, except if several values could be meant.
 
 use super::*;
 
-/// The message, and where, of an error that the engine places at the mark `^`.
+/// Checks the message and the position of an error whose engine position is marked with `^`.
 #[track_caller]
 fn check(script: &str, engine: &str, expected: &str) {
     let (line, column) = script.find('^').map_or((0, 0), |at| place_of(script, at));
@@ -63,7 +63,7 @@ fn a_call_is_at_its_bracket() {
         let (script, place) = (marked.replace('^', ""), place_of(marked, at));
         let found = bracket_of(
             &script,
-            &tokens::of(&script),
+            &tokens::tokenize(&script),
             place,
             ["search", "logs_search", "find"],
         );
@@ -138,7 +138,7 @@ fn what_is_iterated_over_is_named() {
     check(
         "const [a] = r.e",
         engine,
-        "cannot take `r.e` apart, which is null",
+        "cannot destructure `r.e`, which is null",
     );
     check("const [a] = r.e || []", engine, engine);
 }

@@ -1,13 +1,13 @@
-//! JSON as this guest reads it, beside what the engine's own reader makes of it.
+//! Compares this guest's JSON parser and writer with the engine's own.
 
 use guest_common::not_json;
 use rquickjs::{Context, Ctx, Function, Runtime, Value};
 
-use super::{Unread, from_json, install_json, plain_json};
+use super::{JsonReadError, from_json, install_json, plain_json};
 
 const DEPTH_MAX: u32 = 40;
 
-/// Texts, most of them JSON; variations of them are read too.
+/// Texts, most of them valid JSON; variations of them are parsed too.
 const TEXTS: &[&str] = &[
     "null",
     "true",
@@ -104,7 +104,8 @@ fn with_engine(test: impl FnOnce(&Ctx<'_>)) {
     context.with(|ctx| test(&ctx));
 }
 
-/// A text of everything that tells two values apart, from a function of the script's side.
+/// Returns a script function that describes a value as text, including all differences that a
+/// script could observe.
 fn told<'js>(ctx: &Ctx<'js>) -> Function<'js> {
     ctx.eval(
         "(value) => {
@@ -126,7 +127,7 @@ fn told<'js>(ctx: &Ctx<'js>) -> Function<'js> {
     .unwrap()
 }
 
-/// What each reader says: the value told, or nothing where it has none.
+/// Returns the result of each parser: the description of the value, or `None` on an error.
 fn both<'js>(
     ctx: &Ctx<'js>,
     tell: &Function<'js>,
@@ -139,8 +140,8 @@ fn both<'js>(
     }
     let ours = match from_json(ctx, &mut text.to_vec(), DEPTH_MAX) {
         Ok(value) => Some(told(value)),
-        Err(Unread::Unsure | Unread::TooDeep) => None,
-        Err(Unread::Thrown(error)) => panic!("{error} for {text:?}"),
+        Err(JsonReadError::Unsure | JsonReadError::TooDeep) => None,
+        Err(JsonReadError::Thrown(error)) => panic!("{error} for {text:?}"),
     };
     (ours, engine)
 }
@@ -153,7 +154,7 @@ fn what_is_read_is_what_the_engine_reads() {
         for text in TEXTS {
             let (ours, engine) = both(ctx, &tell, text.as_bytes());
             assert_eq!(ours, engine, "{text}");
-            // With a byte taken out, doubled, or made another one.
+            // Variations with a byte removed, doubled, or replaced.
             for _ in 0..200 {
                 let mut bytes = text.as_bytes().to_vec();
                 for _ in 0..=chance % 3 {
@@ -213,7 +214,7 @@ fn an_object_keeps_its_kind_whatever_lies_in_it() {
                 let text = format!(
                     r#"[{{"a":1,"b":2}},{{"a":{open}{inner}{close},"b":2}},{{"a":3,"b":4}}]"#
                 );
-                // Without brackets around them there is room for one alone.
+                // Without brackets, a text can contain only one value.
                 if nesting == 0 && kinds > 1 {
                     continue;
                 }
@@ -263,7 +264,7 @@ fn rows_of_a_large_text_share_shapes_and_short_texts() {
         let (ours, engine) = both(ctx, &told(ctx), text.as_bytes());
         assert!(ours.is_some());
         assert_eq!(ours, engine);
-        // What was shared is not changed together.
+        // Changing one row does not change the others.
         let changed: bool = {
             let value = from_json(ctx, &mut text.clone().into_bytes(), DEPTH_MAX).unwrap();
             let change: Function<'_> = ctx
@@ -281,7 +282,7 @@ fn rows_of_a_large_text_share_shapes_and_short_texts() {
     });
 }
 
-/// Memory that ends at any of the blocks that reading asks for.
+/// Memory runs out at each of the allocations of the parser in turn.
 #[test]
 fn without_memory_reading_is_an_exception_and_then_right_again() {
     let runtime = Runtime::new().unwrap();
@@ -304,7 +305,7 @@ fn without_memory_reading_is_an_exception_and_then_right_again() {
         context.with(|ctx| {
             match from_json(&ctx, &mut text.clone().into_bytes(), DEPTH_MAX) {
                 Ok(_) => done += 1,
-                Err(Unread::Thrown(_) | Unread::Unsure) => failed += 1,
+                Err(JsonReadError::Thrown(_) | JsonReadError::Unsure) => failed += 1,
                 Err(other) => panic!("{other:?}"),
             }
             ctx.catch();
@@ -323,10 +324,13 @@ fn depth_is_bounded() {
     with_engine(|ctx| {
         let read = |levels| from_json(ctx, &mut nested(levels).into_bytes(), DEPTH_MAX);
         assert!(read(DEPTH_MAX as usize).is_ok());
-        assert!(matches!(read(DEPTH_MAX as usize + 1), Err(Unread::TooDeep)));
+        assert!(matches!(
+            read(DEPTH_MAX as usize + 1),
+            Err(JsonReadError::TooDeep)
+        ));
         let object = "{\"a\":".repeat(60) + "1" + &"}".repeat(60);
         let read = from_json(ctx, &mut object.into_bytes(), DEPTH_MAX);
-        assert!(matches!(read, Err(Unread::TooDeep)));
+        assert!(matches!(read, Err(JsonReadError::TooDeep)));
     });
 }
 
@@ -351,9 +355,9 @@ fn the_scripts_own_json_parse_has_the_words_of_all_guests_and_its_reviver() {
             ctx.eval::<String, _>(refused).unwrap(),
             "SyntaxError: expected `,` or `}` in JSON at line 1 column 7
 SyntaxError: unexpected end in JSON at line 1 column 1
-SyntaxError: unexpected character in JSON at line 1 column 4, where `]` stands
-SyntaxError: unexpected character in JSON at line 1 column 1, where `undefined` stands
-SyntaxError: unexpected character in JSON at line 1 column 1, where `é x` stands
+SyntaxError: unexpected character in JSON at line 1 column 4: `]`
+SyntaxError: unexpected character in JSON at line 1 column 1: `undefined`
+SyntaxError: unexpected character in JSON at line 1 column 1: `é x`
 SyntaxError: own
 TypeError: cannot read property 'x' of null"
         );
@@ -362,7 +366,7 @@ TypeError: cannot read property 'x' of null"
     });
 }
 
-/// Expressions of values that are plain all through.
+/// Expressions of values that are entirely plain.
 const PLAIN: &[&str] = &[
     "({})",
     "[]",
@@ -384,7 +388,7 @@ const PLAIN: &[&str] = &[
     "'0123456789'.repeat(40).split('').map((digit) => digit.repeat(30).slice(3, 20))",
 ];
 
-/// Those of which the script would have to be asked, or that cannot be said.
+/// Expressions of values whose conversion runs code of the script, or that JSON cannot express.
 const NOT_PLAIN: &[&str] = &[
     "({ get a() { ran++; return 1 } })",
     "({ toJSON() { ran++; return 1 } })",

@@ -1,8 +1,8 @@
-//! What some of the tools want to know before they answer, round by round.
+//! The requests that some tools send to their host before they answer, in rounds.
 
 use serde_json::{Map, Value, json};
 
-/// The requests of a round, by their keys; none when the call can be answered.
+/// Returns the requests of a round, by their keys. The map is empty if the call can be answered.
 pub(crate) fn round(params: &Value, round: usize, host: &Value) -> Map<String, Value> {
     let tool = params["name"].as_str().unwrap_or_default();
     let args = &params["arguments"];
@@ -61,7 +61,7 @@ fn form(message: &str, field: &str) -> Value {
     elicit(message, json!({ field: {"type": "string"} }))
 }
 
-/// What is to be opened has a name in the older era alone.
+/// Returns a request to open an address. Only the older era has an id for it.
 fn address(is_newer: bool, hides: bool) -> Value {
     let (message, url) = match hides {
         true => ("Sign in\u{202e}", "https://example.com/\u{202e}"),
@@ -74,7 +74,7 @@ fn address(is_newer: bool, hides: bool) -> Value {
     json!({"method": "elicitation/create", "params": params})
 }
 
-/// Nothing is done before somebody has opened this.
+/// Returns the error for a call that needs an address to be opened first.
 pub(crate) fn first(id: &Value) -> Value {
     let address = json!({
         "mode": "url", "message": "Sign in first", "url": "https://example.com/first",

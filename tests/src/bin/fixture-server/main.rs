@@ -1,10 +1,9 @@
-//! An MCP server on stdio that behaves: its tools answer with every kind of
-//! content, ask their host, wait for ever, or end the server, as hosts behind
-//! airlock need it.
+//! A well-behaved MCP server on stdio, for tests of hosts behind airlock. Its tools answer with
+//! every kind of content, send requests to their host, wait forever, or end the server.
 //!
-//! `fixture-server [--newer] [LOG]`: of the older era, unless it is to be of the
-//! newer; the file gets a line for each call and cancellation, and for what was
-//! said to what it asked.
+//! Usage: `fixture-server [--newer] [LOG]`. Without `--newer`, the server uses the older era. The
+//! file LOG gets a line for each call, each cancellation, and each answer to a request of the
+//! server.
 
 mod asks;
 mod news;
@@ -48,23 +47,23 @@ struct Fixture {
     log: Option<File>,
     tools: Tools,
     news: News,
-    /// Calls of the older era that wait for what they asked, by their ids.
-    asking: HashMap<String, Asking>,
-    /// Somebody is done with the address of `address_first`.
+    /// Calls of the older era, by id, that wait for answers to their requests.
+    asking: HashMap<String, PendingInput>,
+    /// Whether the address of `address_first` was opened.
     is_opened: bool,
 }
 
-struct Asking {
+struct PendingInput {
     id: Value,
     params: Value,
-    /// What was said in each round before this one.
+    /// The answers of each earlier round.
     rounds: Vec<Map<String, Value>>,
     wanted: usize,
     said: Map<String, Value>,
 }
 
 impl Fixture {
-    /// In one piece: somebody may be reading.
+    /// Writes a line with a single call, because a test may be reading.
     fn note(&mut self, line: &str) -> std::io::Result<()> {
         match &mut self.log {
             Some(log) => log.write_all(format!("{line}\n").as_bytes()),
@@ -126,7 +125,7 @@ impl Fixture {
             "ping" => json!({}),
             _ => {
                 if self.news.is_about(method) {
-                    // Whoever has the answer may look for the line.
+                    // Logged first, because a client that has the answer may check the log.
                     self.note(&format!("{method} {}", message["params"]))?;
                     return self.news.hear(id, method, &message["params"]);
                 }
@@ -156,7 +155,7 @@ impl Fixture {
         self.go_on(id, params, rounds)
     }
 
-    /// The next thing that it wants to know, or the end.
+    /// Sends the requests of the next round of a call, or ends the call.
     fn go_on(
         &mut self,
         id: &Value,
@@ -180,7 +179,7 @@ impl Fixture {
             });
             return answer(id, &result);
         }
-        let asking = Asking {
+        let asking = PendingInput {
             id: id.clone(),
             params: params.clone(),
             rounds,
@@ -197,7 +196,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// An answer to what was asked in the older era.
+    /// Handles an answer to a request of the older era.
     fn heard(&mut self, message: &Value) -> std::io::Result<()> {
         let asked = message["id"].as_str().and_then(|it| it.split_once('/'));
         let Some((id, key)) = asked else {
@@ -207,7 +206,7 @@ impl Fixture {
             return Ok(());
         };
         if let Some(error) = message.get("error") {
-            let asking = self.asking.remove(id).expect("it is there");
+            let asking = self.asking.remove(id).expect("an open call");
             self.note(&format!("refused {error}"))?;
             let said = format!("it was refused: {}", error["message"]);
             let content = [json!({"type": "text", "text": said})];
@@ -219,7 +218,7 @@ impl Fixture {
         if asking.said.len() < asking.wanted {
             return Ok(());
         }
-        let mut asking = self.asking.remove(id).expect("it is there");
+        let mut asking = self.asking.remove(id).expect("an open call");
         self.note(&format!("said {}", Value::from(asking.said.clone())))?;
         asking.rounds.push(asking.said);
         self.go_on(&asking.id, &asking.params, asking.rounds)

@@ -1,5 +1,5 @@
-//! What it tells of by itself: what it logs, and that its prompts and resources have
-//! changed, to whoever wants to know.
+//! The server's notifications, for hosts that want them: log messages, and changes of its tools,
+//! prompts and resources.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 pub(crate) struct News {
     is_newer: bool,
-    /// From which on it logs, in the older era.
+    /// Minimum level of log messages in the older era.
     level: usize,
     subscribed: BTreeSet<String>,
-    /// Who listens in the newer era, and to what.
+    /// Listeners of the newer era, with the notifications that they want.
     listening: Vec<(Value, Value)>,
 }
 
@@ -47,7 +47,7 @@ impl News {
         }
     }
 
-    /// A request that is about this.
+    /// Handles a request about notifications.
     pub(crate) fn hear(&mut self, id: &Value, method: &str, params: &Value) -> std::io::Result<()> {
         let uri = || params["uri"].as_str().unwrap_or_default().to_owned();
         match method {
@@ -68,7 +68,7 @@ impl News {
         answer(id, &json!({}))
     }
 
-    /// One line of each level, as far as somebody wants them.
+    /// Sends one log message of each level that the host wants.
     pub(crate) fn log(&self, params: &Value) -> std::io::Result<()> {
         let from = match params["_meta"].get(LEVEL_KEY) {
             Some(wanted) => level(wanted),
@@ -83,7 +83,7 @@ impl News {
         Ok(())
     }
 
-    /// Everything is another one now.
+    /// Reports a change of every list and resource.
     pub(crate) fn change(&self) -> std::io::Result<()> {
         if !self.is_newer {
             tell("notifications/prompts/list_changed", json!({}))?;
@@ -122,7 +122,7 @@ fn tell(method: &str, params: Value) -> std::io::Result<()> {
     send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
-/// Somebody is done with the address that they were to open.
+/// Reports that the person has finished at the address.
 pub(crate) fn opened() -> std::io::Result<()> {
     let params = json!({"elicitationId": "theirs"});
     tell("notifications/elicitation/complete", params)

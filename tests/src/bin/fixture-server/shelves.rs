@@ -1,10 +1,11 @@
-//! What it has besides tools: prompts, resources, completions.
+//! The server's prompts, resources and completions.
 
 use serde_json::{Value, json};
 
 use super::tools::PNG;
 
-/// Named so that the server `test` lists them as the conformance suite gets them.
+/// The prompts. A server called `test` lists them under the names that the conformance suite
+/// expects.
 const PROMPTS: [(&str, &[&str]); 4] = [
     ("simple_prompt", &[]),
     ("prompt_with_arguments", &["arg1", "arg2"]),
@@ -14,7 +15,7 @@ const PROMPTS: [(&str, &[&str]); 4] = [
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
 
-/// The result; none for what it does not know.
+/// Returns the result, or `None` for an unknown name or method.
 pub(crate) fn answer(method: &str, params: &Value) -> Option<Value> {
     let uri = params["uri"].as_str().unwrap_or_default();
     let mut result = match method {

@@ -1,8 +1,8 @@
-//! The tools, and what those answer that ask nothing more.
+//! The server's tools and their results.
 
 use serde_json::{Map, Value, json};
 
-/// Named so that the server `test` lists them as the conformance suite calls them.
+/// The tools. A server called `test` lists them under the names that the conformance suite calls.
 const TOOLS: [&str; 31] = [
     "simple_text",
     "image_content",
@@ -34,10 +34,10 @@ const TOOLS: [&str; 31] = [
     "wait",
     "crash",
     "mirrored",
-    // The suite calls it `json_schema_2020_12_tool`: of a server `json`.
+    // The suite's name is `json_schema_2020_12_tool`, as if it were a tool of a server `json`.
     "schema_2020_12_tool",
 ];
-/// Listed every other time that `trigger_tool_change` was called.
+/// A tool that `trigger_tool_change` alternately adds and removes.
 const NOW_AND_THEN: &str = "now_and_then";
 /// One red pixel.
 pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -55,7 +55,7 @@ impl Tools {
         self.0.iter().map(|name| tool_of(name)).collect()
     }
 
-    /// Another list of tools, and the word that there is one.
+    /// Changes the list of tools and sends the notification.
     pub(crate) fn change(&mut self) -> std::io::Result<()> {
         match self.0.iter().position(|name| *name == NOW_AND_THEN) {
             Some(at) => drop(self.0.remove(at)),
@@ -84,7 +84,7 @@ fn tool_of(name: &str) -> Value {
     })
 }
 
-/// With what a schema of 2020-12 may have beside types.
+/// Returns a schema with keywords of JSON Schema 2020-12.
 fn person() -> Value {
     let texts = ["street", "city"].map(|it| (it, json!({"type": "string"})));
     let street = Map::from_iter(texts.map(|(name, text)| (name.to_owned(), text)));
@@ -107,7 +107,7 @@ fn person() -> Value {
     })
 }
 
-/// The result of a call, with what was said in each of its rounds.
+/// Returns the result of a call with the answers of each of its rounds.
 pub(crate) fn called(params: &Value, rounds: &[Map<String, Value>]) -> Value {
     let tool = params["name"].as_str().unwrap_or_default();
     let text = |text: &str| json!({"type": "text", "text": text});
@@ -124,7 +124,7 @@ pub(crate) fn called(params: &Value, rounds: &[Map<String, Value>]) -> Value {
         "multiple_content_types" => json!({"content": [text("several"), image, resource]}),
         "error_handling" => json!({"content": [text("it fails on purpose")], "isError": true}),
         _ if rounds.is_empty() => json!({"content": [text(&format!("this is {tool}"))]}),
-        // How it ended, and not what was said: that is for this server alone.
+        // Reports only the actions, because only this server may see the answers.
         _ => {
             let said = rounds.iter().flatten();
             let ends: Vec<_> = said

@@ -1,9 +1,9 @@
-//! What of an entry is somebody else's text, and so struck out where it is secret.
+//! Tests of which texts of an entry are redacted.
 
 use super::*;
 
 #[test]
-fn a_known_secret_never_reaches_a_line_and_what_the_reader_needs_stays() {
+fn known_secret_never_reaches_a_line() {
     let redact = |secret: &'static str| {
         Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")))
     };
@@ -16,7 +16,7 @@ fn a_known_secret_never_reaches_a_line_and_what_the_reader_needs_stays() {
     }
 }
 
-/// Every text of an entry that is not a word, a name or a digest of ours, made a secret.
+/// Replaces every text of an entry by a secret, except airlock's own words, names and digests.
 fn with_secrets(value: &mut serde_json::Value, kept: &[&str]) {
     use serde_json::Value;
     match value {
@@ -35,9 +35,9 @@ fn with_secrets(value: &mut serde_json::Value, kept: &[&str]) {
 }
 
 #[test]
-fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
-    // Beside what is no text at all. Whoever adds a member that may hold a text of
-    // somebody else leaves this list alone.
+fn every_text_is_redacted_unless_exempt() {
+    // The members that contain airlock's own words, if they are texts. Do not add a new member that
+    // may contain text from outside.
     let ours = [
         "answer",
         "args_digest",
@@ -117,7 +117,7 @@ fn every_text_of_an_entry_is_redacted_unless_it_is_named_as_ours() {
 }
 
 #[test]
-fn two_keys_that_are_redacted_alike_stay_two() {
+fn keys_redacted_alike_stay_distinct() {
     let Body::Decided(mut body) = decided(1, Verdict::Deny) else {
         panic!()
     };
@@ -129,7 +129,7 @@ fn two_keys_that_are_redacted_alike_stay_two() {
 }
 
 #[test]
-fn facts_are_redacted_and_read_back() {
+fn redacted_facts_parse() {
     let mut entry = decided(1, Verdict::Allow);
     let Body::Decided(body) = &mut entry else {
         panic!()
@@ -137,7 +137,7 @@ fn facts_are_redacted_and_read_back() {
     let pointer = "/hush/x".to_owned();
     let large = LargeText {
         bytes: 5_000,
-        digest: Digest::of(b"x"),
+        digest: Digest::sha256(b"x"),
     };
     body.facts = Some(Arc::new(Facts {
         dest_hosts: Some(["hush.example".to_owned()].into()),

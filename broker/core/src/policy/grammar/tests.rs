@@ -1,14 +1,13 @@
-//! The recogniser against Cedar itself, on generated texts, in both directions; and
-//! what it costs on texts that are made to cost.
+//! Checks that the recogniser and Cedar accept the same texts and report the same errors, and that
+//! messages stay short.
 
-use cedar_policy::{ParseErrors, Policy, PolicySet};
+use cedar_policy::{ParseErrors, Policy, PolicyId, PolicySet};
 use miette::Diagnostic as _;
 use proptest::prelude::*;
 
 use super::*;
 
-/// What Cedar's parser says of each text that does not fit its grammar, as we say it, and where.
-/// Of a text that fits and is refused for another reason: nothing.
+/// Returns Cedar's syntax errors in our wording, with their positions. Other errors are dropped.
 fn misfits(errors: &ParseErrors) -> Vec<(usize, String)> {
     const BEGINNINGS: [&str; 5] = [
         "unexpected token",
@@ -32,8 +31,24 @@ fn misfits(errors: &ParseErrors) -> Vec<(usize, String)> {
 fn check(text: &str) {
     let one = Policy::parse(None, text).map(drop);
     compare(text, policy(text), one);
-    let all = text.parse::<PolicySet>().map(drop);
-    compare(text, policies(text), all);
+    let all = text.parse::<PolicySet>();
+    if let (Ok(ours), Ok(theirs)) = (policies(text), &all) {
+        check_places(text, &ours, theirs);
+    }
+    compare(text, policies(text).map(drop), all.map(drop));
+}
+
+/// Checks that each range contains the policy that Cedar finds at that place.
+fn check_places(text: &str, places: &[Range<usize>], set: &PolicySet) {
+    let count = set.policies().count() + set.templates().count();
+    assert_eq!(places.len(), count, "{text}");
+    for (at, place) in places.iter().enumerate() {
+        let id = PolicyId::new(format!("policy{at}"));
+        if let Some(theirs) = set.policy(&id) {
+            let ours = Policy::parse(None, &text[place.clone()]).unwrap();
+            assert_eq!(ours.to_json().unwrap(), theirs.to_json().unwrap(), "{text}");
+        }
+    }
 }
 
 fn compare(text: &str, ours: Result<(), Wrong>, theirs: Result<(), ParseErrors>) {
@@ -59,8 +74,8 @@ fn compare(text: &str, ours: Result<(), Wrong>, theirs: Result<(), ParseErrors>)
     }
 }
 
-/// We name every token that could stand there; Cedar leaves some out, depending on how far it
-/// has got when it notices.
+/// Compares the expected tokens. The recogniser lists every token that could follow; Cedar omits
+/// some, depending on where it notices the error.
 fn alike(theirs: &str, ours: &str, text: &str) {
     let apart = |why: &str| {
         let (what, expected) = why.split_once(" (expected ").unwrap_or((why, ""));
@@ -75,7 +90,7 @@ fn alike(theirs: &str, ours: &str, text: &str) {
     assert!(are_named, "{text}\n{theirs:?}\n{ours:?}");
 }
 
-/// Writes what the grammar allows, as its picks say.
+/// Generates a text that fits the grammar; `picks` chooses between the alternatives.
 struct Writer<'a> {
     picks: std::iter::Copied<std::slice::Iter<'a, u8>>,
     words: Vec<&'static str>,
@@ -150,7 +165,7 @@ const STRAYS: [&str; 46] = [
 
 impl Writer<'_> {
     fn pick(&mut self, count: u8) -> u8 {
-        // Where the picks end, the shortest follows.
+        // After the last pick, the first choice is taken, which is the shortest.
         self.picks.next().unwrap_or(0) % count
     }
 
@@ -366,7 +381,7 @@ impl Writer<'_> {
     }
 }
 
-/// A text that fits, but for `changes`: where, what is done there, and with which token.
+/// Returns a text that fits the grammar except for `changes`: position, kind of change, and token.
 fn written(picks: &[u8], changes: &[(u16, u8, u8)], gap: &str) -> String {
     let mut writer = Writer {
         picks: picks.iter().copied(),

@@ -1,4 +1,4 @@
-//! Rules that are valid Cedar, and what is wrong with them.
+//! Tests of findings about rules that are valid Cedar.
 
 use super::super::source::PolicyFile;
 
@@ -14,7 +14,7 @@ fn read(rule: &str) -> Vec<String> {
         text: format!("{notes}{prompt}{rule}"),
         tightens: false,
     };
-    match super::super::rule::read(&[file]) {
+    match super::super::load::read(&[file]) {
         Ok(_) => Vec::new(),
         Err(findings) => findings.into_iter().map(|it| it.what).collect(),
     }
@@ -38,11 +38,11 @@ fn forbid(condition: &str, expected: &[&str]) {
     );
 }
 
-const ODD_APPROVAL: &[&str] = &["an approval level that is not used as one"];
-const ODD_LABELS: &[&str] = &["labels that are not used to take"];
+const ODD_APPROVAL: &[&str] = &["invalid use of `context.approval`"];
+const ODD_LABELS: &[&str] = &["invalid use of `context.labels`"];
 
 #[test]
-fn an_approval_only_gives() {
+fn lint_approval_only_permits() {
     permit("context.approval >= 1", &[]);
     permit("context.disclosed || context.approval >= 2", &[]);
     forbid("context.disclosed && context.approval < 2", &[]);
@@ -66,7 +66,7 @@ fn an_approval_only_gives() {
 }
 
 #[test]
-fn labels_only_take() {
+fn lint_labels_only_forbid() {
     forbid("context.labels.contains(\"untrusted\")", &[]);
     forbid(
         "context.labels.containsAll([\"untrusted\", \"private:mail\"])",
@@ -89,8 +89,8 @@ fn labels_only_take() {
 }
 
 #[test]
-fn context_is_no_value() {
-    let whole: &[&str] = &["`context` or `context.args` as a value"];
+fn lint_context_is_no_value() {
+    let whole: &[&str] = &["`context` or `context.args` is used as a value"];
     for condition in [
         "{\"c\": context}.c.labels.contains(\"private\")",
         "{\"c\": context}[\"c\"][\"labels\"].contains(\"private\")",
@@ -114,7 +114,7 @@ fn context_is_no_value() {
 }
 
 #[test]
-fn labels_and_approvals_are_no_values() {
+fn lint_labels_and_approvals_are_no_values() {
     for value in [
         "{\"l\": context.labels}.l.contains(\"private\")",
         "(if context.disclosed then context.labels else [\"x\"]).contains(\"private\")",
@@ -141,7 +141,7 @@ fn labels_and_approvals_are_no_values() {
 }
 
 #[test]
-fn a_misspelt_label_is_named() {
+fn lint_names_misspelt_label() {
     forbid(
         "context.labels.contains(\"untrustd\")",
         &["`untrustd` is not a label"],
@@ -149,7 +149,7 @@ fn a_misspelt_label_is_named() {
 }
 
 #[test]
-fn paths_and_addresses_are_not_compared_as_text() {
+fn lint_refuses_text_comparison_of_paths_and_addresses() {
     for condition in [
         "context.args.path like \"/srv/data/*\"",
         "context.args.url == \"https://docs.rs\"",
@@ -192,20 +192,20 @@ fn paths_and_addresses_are_not_compared_as_text() {
 }
 
 #[test]
-fn a_rule_is_about_tools_and_facts_and_nobody_else() {
+fn lint_refuses_principal_and_resource() {
     check(
         "permit(principal == Run::\"x\", action, resource);",
-        &["a rule about a principal or a resource"],
+        &["the rule constrains `principal` or `resource`"],
     );
     permit(
         "resource == Server::\"x\"",
-        &["a rule about a principal or a resource"],
+        &["the rule constrains `principal` or `resource`"],
     );
 }
 
 #[test]
-fn labels_stand_in_no_rule_that_may_err() {
-    const BESIDE: &[&str] = &["labels beside a sum that may overflow"];
+fn lint_refuses_labels_in_erring_rule() {
+    const BESIDE: &[&str] = &["labels together with arithmetic that may overflow"];
     permit(
         r#"!context.labels.contains("private") && context.args.n * 2 > 3"#,
         BESIDE,

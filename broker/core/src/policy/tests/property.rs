@@ -1,10 +1,10 @@
-//! What must hold of all rules: one more forbid and one more label never allow
-//! more, and rules for other tools change nothing.
+//! Properties of all rules: another forbid or another label never allows more, and rules for other
+//! tools change nothing.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::flow::Label;
+use crate::labels::Label;
 
 const RULES: &[&str] = &[ALL, READS, PAGING, OPS, ONE, ASK_RUN, ASK_EACH];
 const MORE: &[&str] = &[
@@ -45,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn another_forbid_never_allows_more(rules in rules(), (tool, text) in call(), labels in labels()) {
+    fn additional_forbid_never_widens(rules in rules(), (tool, text) in call(), labels in labels()) {
         let facts = Facts { labels, ..Facts::default() };
         let before = judge(&rules, tool, &text, &facts).level;
         for forbid in [PAGING, ASK_EACH, MORE[2], MORE[3]] {
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn another_label_never_allows_more(
+    fn additional_label_never_widens(
         rules in rules(), (tool, text) in call(), labels in labels(), more in labels(),
     ) {
         let facts = |labels| Facts { labels, ..Facts::default() };
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn rules_for_other_tools_change_nothing(rules in rules(), text in call().prop_map(|it| it.1)) {
+    fn rules_for_other_tools_have_no_effect(rules in rules(), text in call().prop_map(|it| it.1)) {
         let others: Vec<&str> = [ONE, ASK_EACH].into_iter().filter(|it| !rules.contains(it)).collect();
         let before = judge(&rules, "ops.read", &text, &Facts::default());
         let after = judge(&[rules, others].concat(), "ops.read", &text, &Facts::default());
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in "[a-z@(){}\";:=.&| \\n/\\\\-]{0,80}") {
+    fn arbitrary_text_never_panics_reader(text in "[a-z@(){}\";:=.&| \\n/\\\\-]{0,80}") {
         let _ = findings(&text);
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold of the rules that are shipped, whatever the call and its facts.
+//! Properties of the shipped rules for any call and any facts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,14 +7,15 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::facts::{Counts, Time, Writes};
+use crate::facts::{Counts, Time};
+use crate::labels::Writes;
 
 static SHIPPED: LazyLock<Vec<PolicyFile>> = LazyLock::new(shipped);
 static WHOLE: LazyLock<Policies> = LazyLock::new(|| with(&[]));
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the folder is read, so that a new file in it is held to this too"
+    reason = "reads the folder, so that the tests cover new files too"
 )]
 fn shipped() -> Vec<PolicyFile> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
@@ -31,7 +32,7 @@ fn shipped() -> Vec<PolicyFile> {
     files
 }
 
-/// The shipped rules and others.
+/// Returns the shipped rules together with others.
 fn with(others: &[&str]) -> Policies {
     let all: Vec<_> = SHIPPED.iter().cloned().chain(files(others)).collect();
     Policies::load(&all, vocabulary(), true).unwrap()
@@ -59,7 +60,7 @@ fn words(all: &'static [&'static str]) -> impl Strategy<Value = BTreeSet<String>
     some.prop_map(|words| words.into_iter().map(str::to_owned).collect())
 }
 
-/// Whatever can be known of a call, or not known.
+/// Generates any known or unknown facts of a call.
 fn facts() -> impl Strategy<Value = Facts> {
     let truths = any::<[bool; 5]>();
     let explained = (any::<Option<bool>>(), any::<Option<bool>>());
@@ -106,15 +107,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn beside_the_shipped_rules_a_forbid_never_allows_more(
-        rule in super::sifted::rule(Just(true)), call in call(), facts in facts(),
+    fn additional_forbid_never_widens_shipped_rules(
+        rule in super::prefilter::rule(Just(true)), call in call(), facts in facts(),
     ) {
         let (before, after) = (decide(&WHOLE, &call, &facts), decide(&with(&[&format!("more: {rule}")]), &call, &facts));
         prop_assert!(after >= before, "{rule}: {before:?} became {after:?}");
     }
 
     #[test]
-    fn an_error_denies_whatever_the_shipped_rules_say(call in call(), facts in facts(), forbids in any::<bool>()) {
+    fn error_denies_under_shipped_rules(call in call(), facts in facts(), forbids in any::<bool>()) {
         let effect = if forbids { "forbid" } else { "permit" };
         let fails = format!(
             "fails: {effect}(principal, action, resource) \
@@ -131,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn by_the_shipped_rules_a_label_never_allows_more(
+    fn additional_label_never_widens_shipped_rules(
         call in call(), facts in facts(), more in super::property::labels(),
     ) {
         let tainted = Facts { labels: facts.labels.clone().joined(&more), ..facts.clone() };
@@ -140,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn an_empty_folder_allows_nothing(call in call(), facts in facts()) {
+    fn empty_folder_allows_nothing(call in call(), facts in facts()) {
         let empty = Policies::load(&[], vocabulary(), true).unwrap();
         prop_assert_eq!(decide(&empty, &call, &facts), Level::Deny);
     }

@@ -1,10 +1,10 @@
-//! What is known of a tool without a call: the words of its file, and whether any rule could
-//! ever allow it.
+//! Tests of what is known about a tool without a call: groups and tags from its tool file, and
+//! whether any call of the tool can be allowed.
 
 use super::*;
 
 #[test]
-fn what_tool_files_say_forbids_and_permits_nothing() {
+fn tool_file_text_decides_nothing() {
     for word in ["tag:leaves the house", "file-group:post"] {
         let forbid = format!("x: forbid(principal, action in Action::\"{word}\", resource);");
         check(
@@ -24,10 +24,7 @@ fn what_tool_files_say_forbids_and_permits_nothing() {
         );
         for rule in [forbid.replace("x: forbid", "permit"), lifted] {
             let found = findings(&format!("@id(\"x\") @owner(\"o\") @reason(\"r\")\n{rule}"));
-            assert!(
-                found[0].contains("permits by what a tool file says"),
-                "{found:?}"
-            );
+            assert!(found[0].contains("comes from a tool file"), "{found:?}");
         }
     }
     check_found(
@@ -40,7 +37,7 @@ fn what_tool_files_say_forbids_and_permits_nothing() {
 }
 
 #[test]
-fn a_tool_is_denied_always_when_no_call_of_it_can_be_allowed() {
+fn tool_is_always_denied_if_no_call_can_be_allowed() {
     let hidden = |rules: &[&str]| -> Vec<String> {
         let policies = load(rules);
         let tools = policies
@@ -68,7 +65,7 @@ fn a_tool_is_denied_always_when_no_call_of_it_can_be_allowed() {
 }
 
 #[test]
-fn what_is_said_of_a_server_that_nobody_has_seen_yet_waits_for_it_and_a_misspelt_one_is_named() {
+fn rules_for_unseen_server_wait_and_misspelt_server_is_named() {
     let unseen = |rule: &str| {
         let mut vocabulary = vocabulary();
         vocabulary.add_unseen("mails");
@@ -102,7 +99,10 @@ fn what_is_said_of_a_server_that_nobody_has_seen_yet_waits_for_it_and_a_misspelt
             "subject",
         ),
     ] {
-        let found = format!("{:?}", unseen(&format!("x: {rule}")).unwrap_err());
+        let found = format!(
+            "{:?}",
+            unseen(&format!("x: {rule}")).unwrap_err().findings()
+        );
         assert!(found.contains(next), "{rule}: {found}");
     }
 }

@@ -1,15 +1,16 @@
-//! What Cedar's strict validation says of a rule, with what to write instead.
+//! Turns errors of Cedar's strict validation into findings with fixes.
 
 use cedar_policy::ValidationError;
 use cedar_policy::pst::{BinaryOp, Expr};
 use miette::Diagnostic;
 
+use crate::policy::ast::{self, PlacedPart, Polarity};
+use crate::policy::expr::path;
 use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
 use crate::policy::kind::Kind;
-use crate::policy::lint::Sign;
-use crate::policy::mentions::{ARGS, path};
-use crate::policy::parts::{self, Seen};
+use crate::policy::load::read_with;
+use crate::policy::mentions::ARGS;
 use crate::policy::rule::Rule;
 use crate::policy::spelling::{quoted, spelt};
 use crate::policy::vocabulary::Vocabulary;
@@ -20,8 +21,8 @@ pub(super) fn finding(
     what: &str,
     vocabulary: &Vocabulary,
 ) -> Finding {
-    let clauses = parts::clauses(rule).unwrap_or_default();
-    let all = parts::seen(rule, &clauses);
+    let clauses = ast::clauses(rule).unwrap_or_default();
+    let all = ast::seen(rule, &clauses);
     let label = error.labels().and_then(|mut labels| labels.next());
     let at = label.map_or(0, |label| label.offset());
     let seen = all.iter().find(|seen| seen.tree.range.contains(&at));
@@ -40,22 +41,23 @@ pub(super) fn finding(
     rule.diagnosed(kind, error, what).fixed(fix)
 }
 
-fn reads_argument(seen: &Seen<'_>) -> bool {
+fn reads_argument(seen: &PlacedPart<'_>) -> bool {
     argument(seen.expr).is_some()
 }
 
-/// The way to the argument that a part reads.
+/// Returns the path to the argument that a part reads.
 fn argument(expr: &Expr) -> Option<Vec<&str>> {
     match path(expr) {
         Some(steps) => (steps.first() == Some(&ARGS)).then_some(steps),
-        None => crate::policy::mentions::inner(expr)?
+        None => crate::policy::expr::inner(expr)?
             .into_iter()
             .find_map(argument),
     }
 }
 
-/// What is not there gives nothing: a permit needs it, and a forbid holds without it.
-fn guarded(rule: &Rule, seen: &Seen<'_>, error: &ValidationError) -> Option<Fix> {
+/// Guards an optional member with `has`: if the member is absent, a permit does not match and a
+/// forbid does.
+fn guarded(rule: &Rule, seen: &PlacedPart<'_>, error: &ValidationError) -> Option<Fix> {
     let help = error.help()?.to_string();
     let guard = help.split_once('`')?.1.split_once(" && ")?.0;
     let text = rule.statement.text().get(seen.tree.range.clone())?;
@@ -64,17 +66,17 @@ fn guarded(rule: &Rule, seen: &Seen<'_>, error: &ValidationError) -> Option<Fix>
         false => text.to_owned(),
     };
     let text = match seen.sign {
-        Sign::Takes => format!("!({guard} && !{})", bracketed(&text)),
+        Polarity::Takes => format!("!({guard} && !{})", bracketed(&text)),
         _ => format!("{guard} && {text}"),
     };
     let what = match seen.sign {
-        Sign::Takes => format!("let the rule hold without it: {text}"),
-        _ => format!("ask for it: {text}"),
+        Polarity::Takes => format!("let the rule apply if the value is absent: {text}"),
+        _ => format!("require that the value is present: {text}"),
     };
     Some(Fix::part(&rule.statement, seen, &text, what))
 }
 
-/// So that a `!` before it is about all of it.
+/// Puts the text in brackets if a `!` before it would only apply to its beginning.
 fn bracketed(text: &str) -> String {
     let is_one = text
         .chars()
@@ -85,21 +87,22 @@ fn bracketed(text: &str) -> String {
     }
 }
 
-/// Whoever uses what rules do not see is let through less.
-fn unmodelled(rule: &Rule, seen: &Seen<'_>) -> Option<Fix> {
+/// Rewrites a read of an unmodelled argument as a test whether the call has the argument. The rule
+/// then restricts the calls that have it.
+fn unmodelled(rule: &Rule, seen: &PlacedPart<'_>) -> Option<Fix> {
     let way = argument(seen.expr)?;
     let pointer: String = way.iter().skip(1).map(|step| format!("/{step}")).collect();
     let is_used = format!("context.unmodelled.contains({})", quoted(&pointer)?);
     let text = match seen.sign {
-        Sign::Takes => is_used,
+        Polarity::Takes => is_used,
         _ => format!("!{is_used}"),
     };
-    let what = "look at whether it is used, since its value is not seen";
+    let what = "test whether the call has the argument; rules cannot see its value";
     Some(Fix::part(&rule.statement, seen, &text, what))
 }
 
-/// The other side of a comparison in another type, if that fits.
-fn retyped(rule: &Rule, seen: &Seen<'_>, vocabulary: &Vocabulary) -> Option<Fix> {
+/// Rewrites one side of a comparison with another type, if the result is valid.
+fn retyped(rule: &Rule, seen: &PlacedPart<'_>, vocabulary: &Vocabulary) -> Option<Fix> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -137,8 +140,7 @@ fn retyped(rule: &Rule, seen: &Seen<'_>, vocabulary: &Vocabulary) -> Option<Fix>
     fixes.into_iter().find(|fix| fits(rule, fix, vocabulary))
 }
 
-/// Whether the rule alone can be held against the tools afterwards.
+/// Whether the fixed rule alone passes validation.
 fn fits(rule: &Rule, fix: &Fix, vocabulary: &Vocabulary) -> bool {
-    rule.with(fix)
-        .is_some_and(|rule| super::validate(&[rule], vocabulary).is_empty())
+    read_with(rule, fix).is_some_and(|rule| super::validate(&[rule], vocabulary).is_empty())
 }

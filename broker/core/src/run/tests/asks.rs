@@ -1,4 +1,4 @@
-//! Questions: put beside other calls, answered, covered by a grant, expired.
+//! Tests of questions that are sent during other calls, answered, covered by a grant, or expired.
 
 use std::num::NonZeroU32;
 
@@ -10,8 +10,8 @@ fn uses(uses_max: u32) -> Answer {
 }
 
 #[test]
-fn a_question_waits_beside_calls_that_go_on() {
-    let mut world = World::start(&["allow *", "ask fs.write"], Limits::default());
+fn question_waits_beside_running_calls() {
+    let mut world = RunStory::start(&["allow *", "ask fs.write"], Limits::default());
     let left = world.hear(0, waits(&[(0, 1), (1, 0)]));
     assert_eq!(
         left,
@@ -31,8 +31,8 @@ fn a_question_waits_beside_calls_that_go_on() {
 }
 
 #[test]
-fn a_refusal_and_a_missing_answer_reject_with_codes_of_their_own() {
-    let mut world = World::start(&["ask *"], Limits::default());
+fn refused_and_unanswered_have_distinct_codes() {
+    let mut world = RunStory::start(&["ask *"], Limits::default());
     world.hear(0, waits(&[(0, 0), (1, 0)]));
     let heard = world.hear_all(
         1,
@@ -59,12 +59,12 @@ fn a_refusal_and_a_missing_answer_reject_with_codes_of_their_own() {
 }
 
 #[test]
-fn of_fifty_parallel_calls_a_grant_for_twenty_lets_exactly_twenty_leave() {
+fn grant_for_twenty_allows_twenty_of_fifty_parallel_calls() {
     let limits = Limits {
         calls_in_flight_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask *"], limits);
+    let mut world = RunStory::start(&["ask *"], limits);
     let calls: Vec<_> = (0..50).map(|ticket| (ticket, 1)).collect();
     world.hear(0, waits(&calls));
     let heard = world.hear(1, answers(1, uses(20)));
@@ -92,8 +92,8 @@ fn of_fifty_parallel_calls_a_grant_for_twenty_lets_exactly_twenty_leave() {
 }
 
 #[test]
-fn a_grant_covers_no_other_tool_and_later_calls_of_its_own() {
-    let mut world = World::start(&["ask *"], Limits::default());
+fn grant_covers_later_calls_of_its_tool_only() {
+    let mut world = RunStory::start(&["ask *"], Limits::default());
     world.hear(0, waits(&[(0, 1), (1, 2)]));
     let heard = world.hear(1, answers(1, uses(2)));
     assert!(!heard.contains(&"withdraw 2".into()), "{heard:?}");
@@ -106,12 +106,12 @@ fn a_grant_covers_no_other_tool_and_later_calls_of_its_own() {
 }
 
 #[test]
-fn a_question_expires_and_an_answer_to_another_gives_it_its_time_again() {
+fn question_expires_and_other_answers_restart_its_time() {
     let limits = Limits {
         ask_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask *"], limits);
+    let mut world = RunStory::start(&["ask *"], limits);
     assert!(
         world
             .hear_raw(0, vec![waits(&[(0, 0), (1, 0)])])
@@ -136,8 +136,8 @@ fn a_question_expires_and_an_answer_to_another_gives_it_its_time_again() {
 }
 
 #[test]
-fn a_question_that_is_open_at_the_end_is_withdrawn_and_one_of_the_last_step_never_put() {
-    let mut world = World::start(&["ask *", "allow fs.zzz"], Limits::default());
+fn open_question_is_withdrawn_at_end() {
+    let mut world = RunStory::start(&["ask *", "allow fs.zzz"], Limits::default());
     world.hear(0, waits(&[(0, 0)]));
     world.hear(1, answers(1, Answer::Refuse));
     world.hear(2, waits(&[(1, 0)]));
@@ -150,7 +150,7 @@ fn a_question_that_is_open_at_the_end_is_withdrawn_and_one_of_the_last_step_neve
     );
     assert_eq!(world.outcomes()[2], "not-sent -");
 
-    let mut world = World::start(&["ask *"], Limits::default());
+    let mut world = RunStory::start(&["ask *"], Limits::default());
     world.hear(0, waits(&[(0, 0)]));
     let ended = world.hear(
         1,
@@ -170,13 +170,13 @@ fn a_question_that_is_open_at_the_end_is_withdrawn_and_one_of_the_last_step_neve
 }
 
 #[test]
-fn a_no_to_one_call_counts_more_than_a_grant_heard_with_it_in_either_order() {
+fn refusal_of_one_call_beats_simultaneous_grant() {
     let answers_in_both_orders = [
         vec![answers(1, uses(20)), answers(2, Answer::Refuse)],
         vec![answers(2, Answer::Refuse), answers(1, uses(20))],
     ];
     for events in answers_in_both_orders {
-        let mut world = World::start(&["ask *"], Limits::default());
+        let mut world = RunStory::start(&["ask *"], Limits::default());
         world.hear(0, waits(&[(0, 1), (1, 1), (2, 1)]));
         let heard = world.hear_all(1, events);
         let left: Vec<_> = heard.iter().filter(|it| it.starts_with("call")).collect();
@@ -186,12 +186,12 @@ fn a_no_to_one_call_counts_more_than_a_grant_heard_with_it_in_either_order() {
 }
 
 #[test]
-fn when_nobody_has_answered_nobody_is_asked_again_until_somebody_answers() {
+fn unanswered_question_stops_further_questions() {
     let limits = Limits {
         ask_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask *"], limits);
+    let mut world = RunStory::start(&["ask *"], limits);
     world.hear(0, waits(&[(0, 0)]));
     world.hear(50, Event::Woke);
     let heard = world.hear(100, Event::Woke);
@@ -206,27 +206,28 @@ fn when_nobody_has_answered_nobody_is_asked_again_until_somebody_answers() {
 }
 
 #[test]
-fn an_expired_question_gives_no_time_to_the_others_and_an_answer_does() {
+fn only_an_answer_restarts_other_questions() {
     let limits = Limits {
         ask_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    let mut world = RunStory::start(&["ask fs.write", "allow fs.read"], limits);
     world.hear(0, waits(&[(0, 1), (1, 0)]));
     world.hear(60, replies(2, "1"));
     world.hear(60, waits(&[(2, 1), (3, 1)]));
     let heard = world.hear(100, Event::Woke);
     assert_eq!(heard.first().unwrap(), "withdraw 1", "{heard:?}");
     world.hear(101, waits(&[]));
-    // Put at 60: they have until 160, whatever expired meanwhile.
+    // These questions were sent at 60 and stay open until 160, although another one expired
+    // meanwhile.
     world.hear(159, answers(3, Answer::Refuse));
     let heard = world.hear(160, waits(&[(4, 1)]));
     assert!(heard.contains(&"ask 5".into()), "{heard:?}");
 }
 
 #[test]
-fn only_so_many_questions_are_open_at_one_time_and_the_rest_follow() {
-    let mut world = World::start(&["ask *"], Limits::default());
+fn open_questions_are_bounded_and_others_queue() {
+    let mut world = RunStory::start(&["ask *"], Limits::default());
     let calls: Vec<_> = (0..80).map(|ticket| (ticket, 1)).collect();
     let asks = |heard: &[String]| heard.iter().filter(|it| it.starts_with("ask ")).count();
     let heard = world.hear(0, waits(&calls));
@@ -237,13 +238,13 @@ fn only_so_many_questions_are_open_at_one_time_and_the_rest_follow() {
 }
 
 #[test]
-fn a_great_many_calls_and_grants_cost_no_more_each() {
+fn cost_per_call_is_constant_with_many_grants() {
     let limits = Limits {
         calls_max: 20_000,
         calls_in_flight_max: 1,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask *"], limits);
+    let mut world = RunStory::start(&["ask *"], limits);
     let calls: Vec<_> = (0..20_000).map(|ticket| (ticket, 1)).collect();
     world.hear(0, waits(&calls));
     for call in 1..=10_000 {

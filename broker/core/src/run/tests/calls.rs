@@ -1,10 +1,10 @@
-//! Calls: decided, recorded, sent within limits, and told to the guest.
+//! Tests of calls: decided, recorded, sent within limits, and returned to the guest.
 
 use super::*;
 
 #[test]
-fn a_call_is_recorded_before_it_leaves_and_its_outcome_before_the_script_hears_it() {
-    let mut world = World::open();
+fn call_is_recorded_before_sending_and_outcome_before_resume() {
+    let mut world = RunStory::open();
     let left = world.hear(1, waits(&[(0, 0), (1, 1)]));
     assert_eq!(
         left,
@@ -34,8 +34,8 @@ fn a_call_is_recorded_before_it_leaves_and_its_outcome_before_the_script_hears_i
 }
 
 #[test]
-fn outcomes_that_are_there_together_reach_the_guest_in_one_resume_in_their_order() {
-    let mut world = World::open();
+fn simultaneous_outcomes_arrive_in_one_resume_in_order() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0), (1, 0), (2, 0)]));
     let heard = world.hear_all(5, vec![replies(3, "3"), replies(1, "1")]);
     let expected = [
@@ -48,8 +48,8 @@ fn outcomes_that_are_there_together_reach_the_guest_in_one_resume_in_their_order
 }
 
 #[test]
-fn a_reply_while_the_guest_computes_waits_for_its_next_step() {
-    let mut world = World::open();
+fn reply_during_computation_waits_for_next_step() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0), (1, 0)]));
     world.hear(1, replies(1, "1"));
     assert_eq!(world.hear(2, replies(2, "2")), ["append settled 2"]);
@@ -60,8 +60,8 @@ fn a_reply_while_the_guest_computes_waits_for_its_next_step() {
 }
 
 #[test]
-fn no_more_calls_are_in_flight_than_allowed_and_the_rest_follows_in_order() {
-    let mut world = World::start(
+fn calls_in_flight_are_bounded_and_others_queue() {
+    let mut world = RunStory::start(
         &["allow *"],
         Limits {
             calls_in_flight_max: 2,
@@ -99,8 +99,8 @@ fn no_more_calls_are_in_flight_than_allowed_and_the_rest_follows_in_order() {
 }
 
 #[test]
-fn a_denied_or_invalid_call_never_leaves_and_rejects_at_once() {
-    let mut world = World::start(&["allow *", "deny fs.delete"], Limits::default());
+fn denied_or_invalid_call_is_rejected_at_once() {
+    let mut world = RunStory::start(&["allow *", "deny fs.delete"], Limits::default());
     let calls = vec![
         open_call(0, 2, "{}"),
         open_call(1, 0, r#"{"bad":1}"#),
@@ -124,8 +124,8 @@ fn a_denied_or_invalid_call_never_leaves_and_rejects_at_once() {
 }
 
 #[test]
-fn an_unknown_late_or_repeated_reply_is_ignored() {
-    let mut world = World::open();
+fn unknown_late_or_repeated_reply_is_ignored() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0)]));
     for call in [0, 2, u32::MAX] {
         assert_eq!(world.hear(1, replies(call, "1")), [""; 0]);
@@ -139,7 +139,7 @@ fn an_unknown_late_or_repeated_reply_is_ignored() {
 }
 
 #[test]
-fn a_guest_that_makes_up_tools_or_numbers_is_stopped() {
+fn guest_inventing_tools_or_tickets_is_stopped() {
     let nowhere = OpenCall {
         server: 9,
         ..open_call(0, 0, "{}")
@@ -148,7 +148,7 @@ fn a_guest_that_makes_up_tools_or_numbers_is_stopped() {
     let twice = vec![open_call(1, 0, "{}"), open_call(1, 0, "{}")];
     let backwards = vec![open_call(1, 0, "{}"), open_call(0, 0, "{}")];
     for calls in [vec![nowhere], vec![missing], twice, backwards] {
-        let mut world = World::open();
+        let mut world = RunStory::open();
         let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
         assert!(
             !heard.iter().any(|effect| effect.starts_with("call")),
@@ -159,8 +159,8 @@ fn a_guest_that_makes_up_tools_or_numbers_is_stopped() {
 }
 
 #[test]
-fn one_call_too_many_stops_the_run_before_any_of_that_step_leaves() {
-    let mut world = World::start(
+fn call_limit_stops_run_before_sending_that_step() {
+    let mut world = RunStory::start(
         &["allow *"],
         Limits {
             calls_max: 2,
@@ -184,8 +184,8 @@ fn one_call_too_many_stops_the_run_before_any_of_that_step_leaves() {
 }
 
 #[test]
-fn arguments_beyond_a_limit_stop_the_run() {
-    let mut world = World::start(
+fn oversized_arguments_stop_the_run() {
+    let mut world = RunStory::start(
         &["allow *"],
         Limits {
             json_depth_max: 3,
@@ -198,8 +198,8 @@ fn arguments_beyond_a_limit_stop_the_run() {
 }
 
 #[test]
-fn a_script_that_keeps_probing_is_stopped() {
-    let mut world = World::start(&["deny *"], Limits::default());
+fn too_many_denials_stop_the_run() {
+    let mut world = RunStory::start(&["deny *"], Limits::default());
     for i in 0..99 {
         let heard = world.hear(0, waits(&[(i, 0)]));
         assert!(
@@ -223,14 +223,14 @@ fn a_script_that_keeps_probing_is_stopped() {
 }
 
 #[test]
-fn a_script_that_awaits_nothing_cannot_pile_up_arguments() {
-    let mut world = World::open();
+fn unawaited_arguments_are_bounded() {
+    let mut world = RunStory::open();
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(4_000_000));
     let calls = (0..20).map(|ticket| open_call(ticket, 0, &large)).collect();
     let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
     assert_eq!(heard.last().unwrap(), "finish stopped limit-payload");
     assert!(!heard.iter().any(|it| it.starts_with("call")), "{heard:?}");
-    let mut world = World::open();
+    let mut world = RunStory::open();
     for round in 0..40 {
         world.hear(
             0,
@@ -239,7 +239,7 @@ fn a_script_that_awaits_nothing_cannot_pile_up_arguments() {
                 StepState::Waiting { wake_at_ms: None },
             ),
         );
-        assert!(world.report.is_none(), "what has settled does not count");
+        assert!(world.report.is_none(), "settled calls do not count");
         world.hear(0, replies(round + 1, "1"));
     }
 }

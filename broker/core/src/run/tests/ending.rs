@@ -1,12 +1,12 @@
-//! Endings: each exactly once, recorded, and with the right words.
+//! Tests that each run ends exactly once, and that the end is recorded and reported correctly.
 
 use super::*;
 use crate::code::Code;
 use crate::effect::{GuestStop, Whereabouts};
 use crate::limits::Limit;
 
-fn check(event: Event, expected: &str) -> World {
-    let mut world = World::open();
+fn check(event: Event, expected: &str) -> RunStory {
+    let mut world = RunStory::open();
     let heard = world.hear(1, event);
     let last: Vec<_> = heard
         .iter()
@@ -27,6 +27,7 @@ fn stopped(stop: GuestStop) -> Event {
     Event::GuestStopped {
         stop,
         usage: GuestUsage::default(),
+        whereabouts: None,
     }
 }
 
@@ -38,7 +39,7 @@ fn limit(limit: Limit) -> GuestStop {
 }
 
 #[test]
-fn each_way_to_end_has_its_status_and_code() {
+fn each_end_has_status_and_code() {
     check(returns("1"), "finish done -");
     check(returns(""), "finish done -");
     check(returns("{nonsense"), "finish failed engine-fault");
@@ -73,7 +74,7 @@ fn each_way_to_end_has_its_status_and_code() {
 }
 
 #[test]
-fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
+fn oversized_script_or_input_never_reaches_guest() {
     let small = Limits {
         script_bytes_max: 3,
         ..Limits::default()
@@ -107,18 +108,19 @@ fn a_script_or_an_input_beyond_its_limit_never_reaches_the_guest() {
 }
 
 #[test]
-fn a_limit_and_a_deadlock_say_where_the_script_was_and_other_ends_do_not() {
-    let located = || {
-        Event::Located(Whereabouts {
-            line: 3,
-            column: 5,
-            doing: "in round 7".into(),
-            stack: "    at f (s.js:3:5)".into(),
-        })
-    };
-    let ended = |end: Event| {
-        let mut world = World::open();
-        world.hear(1, located());
+fn only_limit_and_deadlock_report_script_position() {
+    let ended = |mut end: Event| {
+        if let Event::Stepped { whereabouts, .. } | Event::GuestStopped { whereabouts, .. } =
+            &mut end
+        {
+            *whereabouts = Some(Whereabouts {
+                line: 3,
+                column: 5,
+                doing: "in round 7".into(),
+                stack: "    at f (s.js:3:5)".into(),
+            });
+        }
+        let mut world = RunStory::open();
         world.hear(1, end);
         world.report().error.clone().unwrap()
     };
@@ -141,7 +143,7 @@ fn a_limit_and_a_deadlock_say_where_the_script_was_and_other_ends_do_not() {
 }
 
 #[test]
-fn what_was_printed_in_the_step_that_did_not_come_back_is_delivered() {
+fn console_of_unfinished_step_is_delivered() {
     let console = vec![ConsoleLine {
         level: ConsoleLevel::Warn,
         text: "almost".into(),
@@ -167,7 +169,7 @@ fn what_was_printed_in_the_step_that_did_not_come_back_is_delivered() {
 }
 
 #[test]
-fn a_run_is_not_started_beyond_the_bounds_of_limits_or_with_an_input_that_is_no_json() {
+fn invalid_limits_or_input_refuse_to_start() {
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     let bad_limits = Limits {
         json_depth_max: 513,
@@ -198,13 +200,13 @@ fn a_run_is_not_started_beyond_the_bounds_of_limits_or_with_an_input_that_is_no_
 }
 
 #[test]
-fn calls_made_in_the_step_that_ends_a_run_are_listed_as_not_sent() {
+fn calls_of_last_step_are_listed_as_not_sent() {
     let limits = Limits {
         calls_max: 3,
         args_bytes_max: 10,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow *"], limits);
+    let mut world = RunStory::start(&["allow *"], limits);
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(20));
     let calls = vec![
         open_call(0, 0, &long),
@@ -229,9 +231,9 @@ fn calls_made_in_the_step_that_ends_a_run_are_listed_as_not_sent() {
 }
 
 #[test]
-fn a_script_cannot_make_up_the_code_of_a_tool_error() {
+fn script_cannot_forge_tool_error_code() {
     let ended = |code: &str, ticket: Option<u32>| {
-        let mut world = World::start(&["deny fs.delete", "allow *"], Limits::default());
+        let mut world = RunStory::start(&["deny fs.delete", "allow *"], Limits::default());
         world.hear(0, waits(&[(0, 2), (1, 0)]));
         world.hear(1, throws(code, ticket));
         world.report().error.clone().unwrap()
@@ -256,13 +258,13 @@ fn a_script_cannot_make_up_the_code_of_a_tool_error() {
 }
 
 #[test]
-fn console_output_is_shown_kept_to_its_limit_and_stopped_when_it_floods() {
+fn console_is_bounded_and_flood_stops_run() {
     let limits = Limits {
         console_bytes_max: 20,
         console_flood_bytes_max: 60,
         ..Limits::default()
     };
-    let mut world = World::start(&[], limits);
+    let mut world = RunStory::start(&[], limits);
     let wake = StepState::Waiting {
         wake_at_ms: Some(T0 + 1),
     };
@@ -291,12 +293,12 @@ fn console_output_is_shown_kept_to_its_limit_and_stopped_when_it_floods() {
 }
 
 #[test]
-fn a_journal_that_has_grown_to_its_limit_ends_the_run_and_is_ended_itself() {
+fn full_journal_ends_run_with_final_entry() {
     let limits = Limits {
         journal_bytes_max: 3_000,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow *"], limits);
+    let mut world = RunStory::start(&["allow *"], limits);
     world.hear(0, waits(&[(0, 0)]));
     let ended = world.hear(1, replies(1, &format!("\"{}\"", "x".repeat(1_500))));
     assert_eq!(
@@ -312,8 +314,8 @@ fn a_journal_that_has_grown_to_its_limit_ends_the_run_and_is_ended_itself() {
 }
 
 #[test]
-fn a_call_whose_entry_cannot_be_written_did_not_leave() {
-    let mut world = World::open();
+fn call_without_journal_entry_is_not_sent() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0)]));
     world.hear(1, replies(1, "1"));
     world.hear(2, waits(&[(1, 1)]));
@@ -327,8 +329,8 @@ fn a_call_whose_entry_cannot_be_written_did_not_leave() {
 }
 
 #[test]
-fn a_call_of_an_earlier_turn_is_unknown_when_the_journal_fails() {
-    let mut world = World::open();
+fn earlier_call_is_unknown_after_journal_failure() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 1), (1, 0)]));
     world.hear(1, replies(2, "1"));
     let ended = world.hear(2, append_fails());
@@ -340,8 +342,8 @@ fn a_call_of_an_earlier_turn_is_unknown_when_the_journal_fails() {
 }
 
 #[test]
-fn an_end_that_cannot_be_written_is_reported_as_such() {
-    let mut world = World::open();
+fn unwritten_end_is_reported() {
+    let mut world = RunStory::open();
     let mut called = waits(&[(0, 1)]);
     if let Event::Stepped { step, .. } = &mut called {
         let text = "hello".into();

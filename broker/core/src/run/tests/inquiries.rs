@@ -1,9 +1,9 @@
-//! What servers ask of the host: recorded, carried, ended, and not on the run's time.
+//! Tests of servers' inquiries: recorded, passed on, ended, and not counted as run time.
 
 use super::*;
-use crate::catalog::Whose;
+use crate::catalog::ToolOwner;
 use crate::code::Code;
-use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, Wants};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, InquiryKind};
 use crate::limits::INQUIRIES_MAX;
 
 fn inquired(number: u32, call: u32) -> Event {
@@ -15,8 +15,8 @@ fn inquired_of_one_of(number: u32, call: u32, or: &[u32]) -> Event {
         id: InquiryId(number),
         call: CallId(call),
         or: or.iter().copied().map(CallId).collect(),
-        wants: Wants::Form,
-        digest: Digest::of(b"?"),
+        wants: InquiryKind::Form,
+        digest: Digest::sha256(b"?"),
         again: false,
     })
 }
@@ -27,8 +27,8 @@ fn ended(number: u32, end: InquiryEnd) -> Event {
 }
 
 #[test]
-fn an_inquiry_is_recorded_before_it_is_carried_and_its_end_before_the_server_hears_of_it() {
-    let mut world = World::open();
+fn inquiry_is_recorded_before_carrying_and_its_end_before_reply() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0)]));
     let heard = world.hear(1, inquired(1, 1));
     assert_eq!(heard, ["append inquired 1", "carry 1"]);
@@ -40,8 +40,8 @@ fn an_inquiry_is_recorded_before_it_is_carried_and_its_end_before_the_server_hea
 }
 
 #[test]
-fn nobody_is_asked_for_a_call_that_is_not_under_way() {
-    let mut world = World::start(&["ask *"], Limits::default());
+fn inquiry_for_call_not_in_flight_is_refused() {
+    let mut world = RunStory::start(&["ask *"], Limits::default());
     world.hear(0, waits(&[(0, 0)]));
     for call in [0, 1, 2] {
         let heard = world.hear(1, inquired(call, call));
@@ -50,8 +50,8 @@ fn nobody_is_asked_for_a_call_that_is_not_under_way() {
 }
 
 #[test]
-fn what_is_open_when_the_call_or_the_run_ends_is_withdrawn() {
-    let mut world = World::open();
+fn open_inquiry_is_withdrawn_with_call_or_run() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear_all(1, vec![inquired(1, 1), inquired(2, 2)]);
     let heard = world.hear(2, replies(1, "1"));
@@ -67,8 +67,8 @@ fn what_is_open_when_the_call_or_the_run_ends_is_withdrawn() {
 }
 
 #[test]
-fn what_may_be_about_several_calls_is_open_until_the_last_of_them_ends() {
-    let mut world = World::open();
+fn ambiguous_inquiry_stays_open_until_last_call_ends() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0), (1, 1), (2, 2)]));
     let heard = world.hear(1, inquired_of_one_of(1, 1, &[2, 9]));
     assert_eq!(heard, ["append inquired 1", "carry 1"]);
@@ -80,8 +80,8 @@ fn what_may_be_about_several_calls_is_open_until_the_last_of_them_ends() {
 }
 
 #[test]
-fn what_is_about_no_call_any_more_is_about_another_one_that_it_may_be_about() {
-    let mut world = World::open();
+fn inquiry_moves_to_another_possible_call() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(1, replies(1, "1"));
     let heard = world.hear(2, inquired_of_one_of(1, 1, &[2]));
@@ -89,8 +89,8 @@ fn what_is_about_no_call_any_more_is_about_another_one_that_it_may_be_about() {
 }
 
 #[test]
-fn a_run_puts_only_so_many() {
-    let mut world = World::open();
+fn inquiries_per_run_are_bounded() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0)]));
     for number in 1..=INQUIRIES_MAX {
         world.hear_all(
@@ -104,13 +104,13 @@ fn a_run_puts_only_so_many() {
 }
 
 #[test]
-fn a_question_keeps_its_time_while_the_person_is_busy_with_a_form_and_after_it() {
+fn question_time_pauses_during_form() {
     let limits = Limits {
         ask_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
-    // One call asks its host for a form; the other is asked about.
+    let mut world = RunStory::start(&["allow fs.read", "ask fs.write"], limits);
+    // The server of one call asks for a form; the other call waits for an approval.
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(60, inquired(1, 1));
     assert_eq!(world.hear(101, Event::Woke), [""; 0]);
@@ -121,19 +121,19 @@ fn a_question_keeps_its_time_while_the_person_is_busy_with_a_form_and_after_it()
 }
 
 #[test]
-fn a_form_that_nobody_fills_in_holds_no_question_open_for_ever() {
+fn unanswered_form_does_not_hold_question_open() {
     let limits = Limits {
         ask_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
+    let mut world = RunStory::start(&["allow fs.read", "ask fs.write"], limits);
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(60, inquired(1, 1));
     assert_eq!(world.hear(159, Event::Woke), [""; 0]);
     let heard = world.hear(160, Event::Woke);
     assert_eq!(heard.first().unwrap(), "withdraw 2", "{heard:?}");
-    // Nor does one that expires.
-    let mut world = World::start(&["allow fs.read", "ask fs.write"], limits);
+    // A form that expires does not hold the question open either.
+    let mut world = RunStory::start(&["allow fs.read", "ask fs.write"], limits);
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(60, inquired(1, 1));
     let heard = world.hear(130, ended(1, InquiryEnd::Expired));
@@ -141,13 +141,13 @@ fn a_form_that_nobody_fills_in_holds_no_question_open_for_ever() {
 }
 
 #[test]
-fn time_in_which_only_the_host_is_waited_for_is_not_the_runs() {
+fn host_only_waiting_time_does_not_count() {
     let limits = Limits {
         run_wall_ms_max: 100,
         human_wall_ms_max: 1_000,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow *"], limits);
+    let mut world = RunStory::start(&["allow *"], limits);
     world.hear(0, waits(&[(0, 0)]));
     world.hear(10, inquired(1, 1));
     assert_eq!(world.hear(900, Event::Woke), [""; 0]);
@@ -158,12 +158,12 @@ fn time_in_which_only_the_host_is_waited_for_is_not_the_runs() {
 }
 
 #[test]
-fn another_call_under_way_keeps_the_time_the_runs() {
+fn other_call_in_flight_keeps_run_time_counting() {
     let limits = Limits {
         run_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["allow *"], limits);
+    let mut world = RunStory::start(&["allow *"], limits);
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(10, inquired(1, 1));
     world.hear(110, Event::Woke);
@@ -171,7 +171,7 @@ fn another_call_under_way_keeps_the_time_the_runs() {
 }
 
 #[test]
-fn a_value_that_is_read_beside_a_question_lets_the_time_stand_still() {
+fn extraction_beside_question_pauses_time() {
     let limits = Limits {
         run_wall_ms_max: 100,
         human_wall_ms_max: 1_000,
@@ -179,16 +179,17 @@ fn a_value_that_is_read_beside_a_question_lets_the_time_stand_still() {
     };
     let mut spec = spec(&["ask fs.write", "allow *"], limits);
     let mut tools: Vec<_> = TOOLS.iter().map(|id| tool(id)).collect();
-    tools[2].whose = Whose::OwnBeyond;
-    spec.standing.catalog = Arc::new(catalog_of(tools));
-    let mut world = World::of(spec);
+    tools[2].owner = ToolOwner::OwnForwarding;
+    spec.decision_context.catalog = Arc::new(catalog_of(tools));
+    let mut world = RunStory::new(spec);
     world.hear(0, waits(&[(0, 1), (1, 2)]));
     assert_eq!(world.hear(900, Event::Woke), [""; 0]);
-    // Beside nothing but the extraction the time is the run's, unless the host is away with it.
+    // With only the extraction left, time counts as run time, unless the request was handed to the
+    // host.
     world.hear(810, answers(1, Answer::Refuse));
-    world.hear(850, Event::InHand { calls: 1 });
+    world.hear(850, Event::HeldByHost { calls: 1 });
     assert_eq!(world.hear(950, Event::Woke), [""; 0]);
-    world.hear(950, Event::InHand { calls: 0 });
+    world.hear(950, Event::HeldByHost { calls: 0 });
     world.hear(1_010, Event::Woke);
     assert_eq!(world.report().code, Some(Code::LimitTime));
 }

@@ -1,4 +1,4 @@
-//! Whatever happens, in whatever order: what must hold of every run.
+//! Properties that must hold for every run, for any events in any order.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
@@ -10,7 +10,7 @@ use super::*;
 use crate::journal::{Chain, Redact, read};
 use crate::report::ReportedOutcome;
 
-/// What happens next, with the numbers picked among those that could matter.
+/// One random event, with numbers from the ranges that matter.
 #[derive(Debug, Clone)]
 enum Move {
     Calls {
@@ -77,23 +77,23 @@ struct Shell {
     next_ticket: u32,
     lines: String,
     chain: Chain,
-    /// The next append, and all that follows it in its batch, fail.
+    /// Whether the next append, and everything after it in its batch, fails.
     fail_next: bool,
     allowed: HashSet<CallId>,
     sent: HashSet<CallId>,
     in_flight: HashSet<CallId>,
-    /// The transport says that they did not leave.
+    /// Calls that the transport reports as not sent.
     not_sent: HashSet<CallId>,
     grant_uses: HashMap<crate::id::GrantId, (u32, u32)>,
     asked: HashSet<CallId>,
     finish: Option<Report>,
-    /// What the guest said and was told, for a replay.
+    /// The guest's steps and its resumes, for a replay.
     pub(super) steps: Vec<GuestStep>,
     pub(super) resumes: Vec<Resume>,
     is_computing: bool,
 }
 
-/// One step that the run took notice of.
+/// One step that the run handled.
 #[derive(Debug, Clone)]
 pub(super) struct GuestStep {
     pub(super) tickets: Vec<CallTicket>,
@@ -192,6 +192,7 @@ impl Shell {
                     console: Vec::new(),
                 },
                 usage: GuestUsage::default(),
+                whereabouts: None,
             }],
             Move::Trap => vec![Event::GuestStopped {
                 stop: crate::effect::GuestStop::EngineFault {
@@ -199,11 +200,12 @@ impl Shell {
                     console: Vec::new(),
                 },
                 usage: GuestUsage::default(),
+                whereabouts: None,
             }],
         }
     }
 
-    /// Mostly the tool that is asked about; every seventh time with bad arguments.
+    /// Returns a call of a tool; every seventh call has bad arguments.
     fn open_call(&mut self, tool: u16) -> OpenCall {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -292,7 +294,7 @@ impl Shell {
         }]);
     }
 
-    /// Of every run, however it ended.
+    /// Checks what must hold for the report of every run, however it ended.
     fn check_report(&self) {
         let report = self.finish.as_ref().expect("every run ends");
         assert!(self.run.is_finished());
@@ -340,7 +342,7 @@ impl Shell {
 
 proptest! {
     #[test]
-    fn no_order_of_events_breaks_what_must_hold_of_every_run(moves in moves()) {
+    fn invariants_hold_for_any_event_order(moves in moves()) {
         let mut shell = Shell::start();
         for what in moves {
             if shell.finish.is_some() {

@@ -1,5 +1,5 @@
-//! A run can be replayed bit for bit: from what the guest says and from the journal
-//! alone follows everything that it was told, and when.
+//! Tests that a run can be replayed exactly: the guest's steps and the journal determine everything
+//! that the guest received, and when.
 
 use std::collections::HashMap;
 
@@ -7,15 +7,15 @@ use sandbox_protocol::{CallOutcome, Failure, Resume};
 
 use super::property::GuestStep;
 use super::*;
-use crate::journal::{Resumed, Verified, read};
+use crate::journal::{ResumedEntry, VerifiedJournal, read};
 use crate::report::ReportedOutcome;
 
-/// Drives the recorded entries back and compares with what was said in the run itself.
+/// Replays the recorded entries and compares the result with the original resumes.
 pub(super) fn check(journal: &[u8], steps: &[GuestStep], resumes: &[Resume]) {
     let verified = read(journal).unwrap();
     let outcomes = outcomes(&verified);
     let tickets: Vec<_> = steps.iter().flat_map(|step| &step.tickets).collect();
-    let entries: HashMap<u64, &Resumed> = verified
+    let entries: HashMap<u64, &ResumedEntry> = verified
         .lines
         .iter()
         .filter_map(|line| match &line.body {
@@ -45,7 +45,7 @@ pub(super) fn check(journal: &[u8], steps: &[GuestStep], resumes: &[Resume]) {
     }
 }
 
-fn outcomes(verified: &Verified) -> HashMap<CallId, Outcome> {
+fn outcomes(verified: &VerifiedJournal) -> HashMap<CallId, Outcome> {
     let of = |body: &Body| match body {
         Body::Decided(decided) => {
             let message = decided.told.clone()?;
@@ -86,7 +86,7 @@ fn failure(text: &str) -> Failure {
     }
 }
 
-/// The header and the entries of a run that sleeps twice and has computed so long before.
+/// Returns the entries of a run that sleeps twice, after computing for the given times.
 fn two_sleeps(computed_ms: [u64; 2]) -> Vec<Body> {
     let (mut run, effects) = Run::start(spec(&[], Limits::default()), T0);
     let mut entries = effects;
@@ -101,7 +101,7 @@ fn two_sleeps(computed_ms: [u64; 2]) -> Vec<Body> {
 }
 
 #[test]
-fn which_of_two_sleeps_was_jumped_over_can_be_told() {
+fn replay_distinguishes_jumped_sleeps() {
     let jumped_first = two_sleeps([0, 12]);
     let jumped_second = two_sleeps([12, 12]);
     let steps = |entries: &[Body]| -> Vec<u64> {
@@ -118,7 +118,7 @@ fn which_of_two_sleeps_was_jumped_over_can_be_told() {
 }
 
 #[test]
-fn the_header_says_which_tool_a_guest_means_by_its_places() {
+fn header_maps_guest_indices_to_tools() {
     let Body::RunStarted(header) = &two_sleeps([0, 0])[0] else {
         panic!()
     };

@@ -1,29 +1,29 @@
-//! Deadlines, sleeps that cost nothing, and sleeps that are waited out.
+//! Tests of deadlines, and of sleeps that are skipped or waited for.
 
 use super::*;
 use crate::outcome::Code;
 use crate::report::Status;
 
 #[test]
-fn a_sleep_before_the_first_call_costs_nothing() {
-    let mut world = World::open();
+fn sleep_before_first_call_is_skipped() {
+    let mut world = RunStory::open();
     assert_eq!(
         world.hear_raw(3, vec![sleeps_until(5_000)]),
         ["resume @5000"]
     );
     let heard = world.hear_raw(4, vec![waits(&[(0, 0)])]);
-    // 4,997 ms were jumped over and count.
+    // The jump of 4,997 ms counts against the run's time.
     assert_eq!(heard, ["append allowed 1", "call 1", "wake @25003"]);
     assert_eq!(world.run.deadline_at_ms(), T0 + 25_003);
 }
 
 #[test]
-fn a_sleep_after_a_call_is_waited_out() {
-    let mut world = World::open();
+fn sleep_after_call_is_waited() {
+    let mut world = RunStory::open();
     world.hear(0, waits(&[(0, 0)]));
     world.hear(1, replies(1, "1"));
     assert_eq!(world.hear_raw(2, vec![sleeps_until(500)]), ["wake @500"]);
-    // Woken too early: the alarm is set again.
+    // The alarm rang too early, so it is set again.
     assert_eq!(world.hear_raw(499, vec![Event::Woke]), ["wake @500"]);
     assert_eq!(
         world.hear_raw(500, vec![Event::Woke]),
@@ -32,8 +32,8 @@ fn a_sleep_after_a_call_is_waited_out() {
 }
 
 #[test]
-fn polling_with_sleeps_ends_at_the_deadline_of_the_runs_own_clock() {
-    let mut world = World::start(
+fn polling_with_sleeps_hits_deadline() {
+    let mut world = RunStory::start(
         &[],
         Limits {
             run_wall_ms_max: 50,
@@ -51,8 +51,8 @@ fn polling_with_sleeps_ends_at_the_deadline_of_the_runs_own_clock() {
 }
 
 #[test]
-fn the_deadline_stops_a_run_that_waits() {
-    let mut world = World::start(
+fn deadline_stops_waiting_run() {
+    let mut world = RunStory::start(
         &["allow *"],
         Limits {
             run_wall_ms_max: 100,
@@ -82,8 +82,8 @@ fn the_deadline_stops_a_run_that_waits() {
 }
 
 #[test]
-fn a_value_that_arrives_at_the_deadline_counts() {
-    let mut world = World::start(
+fn value_arriving_at_deadline_counts() {
+    let mut world = RunStory::start(
         &["allow *"],
         Limits {
             run_wall_ms_max: 100,
@@ -97,13 +97,13 @@ fn a_value_that_arrives_at_the_deadline_counts() {
 }
 
 #[test]
-fn time_in_which_only_a_human_is_waited_for_does_not_count() {
+fn human_only_waiting_time_does_not_count() {
     let limits = Limits {
         run_wall_ms_max: 100,
         ask_wall_ms_max: 10_000,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    let mut world = RunStory::start(&["ask fs.write", "allow fs.read"], limits);
     world.hear(10, waits(&[(0, 1)]));
     let heard = world.hear(5_000, answers(1, Answer::AllowOnce));
     assert_eq!(heard.last().unwrap(), "call 1");
@@ -115,25 +115,25 @@ fn time_in_which_only_a_human_is_waited_for_does_not_count() {
 }
 
 #[test]
-fn waiting_for_humans_has_a_limit_of_its_own() {
+fn human_waiting_has_its_own_limit() {
     let limits = Limits {
         run_wall_ms_max: 100,
         ask_wall_ms_max: 1_000,
         human_wall_ms_max: 1_500,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask fs.write"], limits);
+    let mut world = RunStory::start(&["ask fs.write"], limits);
     let heard = world.hear_raw(10, vec![waits(&[(0, 1)])]);
     assert_eq!(heard.last().unwrap(), "wake @1010");
     world.hear(1_000, answers(1, Answer::AllowOnce));
     world.hear(1_000, replies(1, "1"));
     let heard = world.hear_raw(1_000, vec![waits(&[(1, 1)])]);
-    // Neither the question nor the script's time ends first, but the patience with humans.
+    // The time for humans ends first, before the question and before the run's own time.
     assert_eq!(heard.last().unwrap(), "wake @1510");
     let heard = world.hear(1_510, Event::Woke);
     assert!(heard.contains(&"withdraw 2".to_owned()), "{heard:?}");
     assert!(heard.last().unwrap().starts_with("resume @"), "{heard:?}");
-    // The script goes on, with the time that is its own; nobody is asked any more.
+    // The script continues with its own time; no more questions are sent.
     let heard = world.hear(1_520, waits(&[(2, 1)]));
     assert!(!heard.iter().any(|it| it.starts_with("ask ")), "{heard:?}");
     assert!(heard.last().unwrap().starts_with("resume @"), "{heard:?}");
@@ -147,13 +147,13 @@ fn waiting_for_humans_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn who_is_asked_is_told_no_more_time_than_there_is() {
+fn question_shows_remaining_time() {
     let limits = Limits {
         ask_wall_ms_max: 1_000,
         human_wall_ms_max: 400,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask fs.write"], limits);
+    let mut world = RunStory::start(&["ask fs.write"], limits);
     let effects = world.run.handle_all(T0 + 10, vec![waits(&[(0, 1)])]);
     let waits_ms = effects.iter().find_map(|it| match it {
         Effect::Ask(question) => Some(question.asker.as_ref()?.waits_ms),
@@ -164,12 +164,12 @@ fn who_is_asked_is_told_no_more_time_than_there_is() {
 }
 
 #[test]
-fn a_call_in_flight_beside_a_question_keeps_the_deadline_running() {
+fn call_in_flight_beside_question_counts_time() {
     let limits = Limits {
         run_wall_ms_max: 100,
         ..Limits::default()
     };
-    let mut world = World::start(&["ask fs.write", "allow fs.read"], limits);
+    let mut world = RunStory::start(&["ask fs.write", "allow fs.read"], limits);
     world.hear(0, waits(&[(0, 1), (1, 0)]));
     assert_eq!(
         world.hear(100, Event::Woke).last().unwrap(),

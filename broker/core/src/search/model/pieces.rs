@@ -1,6 +1,5 @@
-//! A text as the pieces that a model knows: WordPiece, as BERT's tokenizers have
-//! it, out of `tokenizer.json`. What would be read otherwise than it was made is
-//! refused.
+//! Splits a text into the pieces that a model knows: WordPiece as in BERT's tokenizers, configured
+//! by `tokenizer.json`. A tokenizer that this code cannot reproduce is refused.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use unicode_normalization::char::is_combining_mark;
 #[derive(Debug, Clone)]
 pub(super) struct WordPieces {
     numbers: HashMap<String, usize>,
-    /// What stands before a piece that begins no word.
+    /// Prefix of a piece that does not begin a word.
     inside: String,
     unknown: Option<usize>,
     chars_max: usize,
@@ -21,21 +20,21 @@ pub(super) struct WordPieces {
 
 impl WordPieces {
     pub(super) fn read(tokenizer: &Value) -> Result<Self, String> {
-        let model = tokenizer.get("model").ok_or("it has no `model`")?;
+        let model = tokenizer.get("model").ok_or("missing `model`")?;
         match model.get("type").and_then(Value::as_str) {
             None | Some("WordPiece") => {}
-            Some(_) => return Err("its model is not WordPiece, the only supported kind".into()),
+            Some(_) => return Err("unsupported `model.type`; only `WordPiece` is supported".into()),
         }
         let vocabulary = model.get("vocab").and_then(Value::as_object);
-        let vocabulary = vocabulary.ok_or("its `model.vocab` is not an object")?;
+        let vocabulary = vocabulary.ok_or("`model.vocab` is not an object")?;
         let number = |it: &Value| usize::try_from(it.as_u64()?).ok();
         let numbers: Option<HashMap<String, usize>> = vocabulary
             .iter()
             .map(|(piece, it)| Some((piece.clone(), number(it)?)))
             .collect();
-        let numbers = numbers.ok_or("its `model.vocab` holds something else than numbers")?;
+        let numbers = numbers.ok_or("`model.vocab` contains values that are not piece numbers")?;
         if numbers.is_empty() {
-            return Err("its `model.vocab` is empty".into());
+            return Err("`model.vocab` is empty".into());
         }
         let text = |key: &str, default: &str| {
             let text = model.get(key).and_then(Value::as_str);
@@ -43,7 +42,7 @@ impl WordPieces {
         };
         let mut normal = Normal::default();
         normal.read(tokenizer.get("normalizer").unwrap_or(&Value::Null))?;
-        words_are_ours(tokenizer.get("pre_tokenizer").unwrap_or(&Value::Null))?;
+        check_pre_tokenizer(tokenizer.get("pre_tokenizer").unwrap_or(&Value::Null))?;
         let chars_max = model.get("max_input_chars_per_word").and_then(number);
         Ok(Self {
             unknown: numbers.get(&text("unk_token", "[UNK]")).copied(),
@@ -55,12 +54,12 @@ impl WordPieces {
         })
     }
 
-    /// The greatest number of a piece.
+    /// Returns the highest piece number.
     pub(super) fn most(&self) -> usize {
         self.numbers.values().copied().max().unwrap_or_default()
     }
 
-    /// Without those that are not known.
+    /// Returns the known pieces of a text.
     pub(super) fn of(&self, text: &str) -> impl Iterator<Item = usize> + '_ {
         let normal = self.normal(text);
         let words: Vec<String> = words(&normal).map(str::to_owned).collect();
@@ -87,8 +86,8 @@ impl WordPieces {
         }
     }
 
-    /// From the left the longest piece that is known, and so on; none of a word of which
-    /// something is left over.
+    /// Splits a word into the longest known pieces from the left. If the rest of the word has no
+    /// known piece, the whole word has no pieces.
     fn pieces(&self, word: &str) -> Vec<usize> {
         if word.chars().count() > self.chars_max {
             return Vec::new();
@@ -116,7 +115,7 @@ impl WordPieces {
     }
 }
 
-/// What is done to a text before it is cut.
+/// The normalisation of a text before it is split.
 #[derive(Debug, Default)]
 struct Normal {
     lowercase: bool,
@@ -130,7 +129,7 @@ impl Normal {
             None => {}
             Some("Lowercase") => self.lowercase = true,
             Some("StripAccents") => self.strip_accents = true,
-            // What is left of them when marks are taken off, and nothing otherwise.
+            // Removing accents normalises to NFD anyway; otherwise these normal forms are ignored.
             Some("NFD" | "NFC" | "NFKD" | "NFKC") => {}
             Some("BertNormalizer") => {
                 let lowercase = flag("lowercase").unwrap_or(true);
@@ -142,20 +141,21 @@ impl Normal {
                     self.read(part)?;
                 }
             }
-            Some(_) => return Err("its `normalizer` is of a kind that is not read".into()),
+            Some(_) => return Err("unsupported type of `normalizer`".into()),
         }
         Ok(())
     }
 }
 
-/// Words between spaces, each sign of punctuation a word of its own.
-fn words_are_ours(pre_tokenizer: &Value) -> Result<(), String> {
+/// Checks that the tokenizer splits words as this code does: at spaces, with each punctuation
+/// character as its own word.
+fn check_pre_tokenizer(pre_tokenizer: &Value) -> Result<(), String> {
     match kind(pre_tokenizer) {
         None | Some("BertPreTokenizer" | "Whitespace" | "WhitespaceSplit" | "Punctuation") => {
             Ok(())
         }
-        Some("Sequence") => parts(pre_tokenizer, "pretokenizers").try_for_each(words_are_ours),
-        Some(_) => Err("its `pre_tokenizer` is of a kind that is not read".into()),
+        Some("Sequence") => parts(pre_tokenizer, "pretokenizers").try_for_each(check_pre_tokenizer),
+        Some(_) => Err("unsupported type of `pre_tokenizer`".into()),
     }
 }
 
@@ -188,7 +188,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Punctuation, and the characters of scripts that write no spaces between words.
+/// Whether a character is its own word: punctuation, and scripts without spaces between words.
 fn is_alone(c: char) -> bool {
     let is_sign = c.is_ascii_punctuation()
         || matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{3000}'..='\u{303f}');

@@ -1,5 +1,5 @@
-//! The safetensors format: eight bytes that say how long the header is, the header
-//! as JSON, then the numbers of all tensors.
+//! Reads the safetensors format: eight bytes with the length of the header, the header as JSON,
+//! then the numbers of all tensors.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ const HEADER: Bounds = Bounds {
     nodes_max: 1_000_000,
 };
 
-/// A file whose header was read.
+/// A file with its parsed header.
 #[derive(Debug)]
 pub(super) struct Tensors<'a> {
     header: Value,
@@ -65,15 +65,17 @@ impl Kind {
 
 impl<'a> Tensors<'a> {
     pub(super) fn read(file: &'a [u8]) -> Result<Self, String> {
-        let (length, rest) = file.split_first_chunk::<8>().ok_or("it is cut off")?;
+        let (length, rest) = file
+            .split_first_chunk::<8>()
+            .ok_or("the file is truncated")?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok();
         let parts = length.and_then(|length| rest.split_at_checked(length));
-        let (header, body) = parts.ok_or("it is not a safetensors file, or it is cut off")?;
-        let header = json::read(header, HEADER).map_err(|bad| format!("its header is {bad}"))?;
+        let (header, body) = parts.ok_or("not a safetensors file, or a truncated one")?;
+        let header = json::read(header, HEADER).map_err(|bad| format!("invalid header: {bad}"))?;
         Ok(Self { header, body })
     }
 
-    /// None when there is no tensor of this name.
+    /// Returns `None` if there is no tensor of this name.
     pub(super) fn find(&self, name: &str) -> Result<Option<Tensor<'a>>, String> {
         let Some(said) = self.header.get(name) else {
             return Ok(None);
@@ -81,7 +83,7 @@ impl<'a> Tensors<'a> {
         let wrong = |what: &str| format!("the tensor `{name}` {what}");
         let kind = said.get("dtype").and_then(Value::as_str);
         let kind = kind.and_then(Kind::parse);
-        let kind = kind.ok_or_else(|| wrong("has numbers of a kind that is not read"))?;
+        let kind = kind.ok_or_else(|| wrong("has an unsupported number type"))?;
         let whole = |list: &Value| -> Option<Vec<usize>> {
             let number = |it: &Value| usize::try_from(it.as_u64()?).ok();
             list.as_array()?.iter().map(number).collect()
@@ -98,7 +100,9 @@ impl<'a> Tensors<'a> {
             .iter()
             .try_fold(kind.bytes(), |size, length| size.checked_mul(*length));
         if size != Some(bytes.len()) {
-            return Err(wrong("has another number of values than its shape"));
+            return Err(wrong(
+                "has a number of values that does not match its shape",
+            ));
         }
         Ok(Some(Tensor {
             name: name.to_owned(),
@@ -113,7 +117,10 @@ impl Tensor<'_> {
     pub(super) fn numbers(&self) -> Result<Vec<f32>, String> {
         let pieces = self.bytes.chunks_exact(self.kind.bytes());
         Ok(match self.kind {
-            #[expect(clippy::cast_possible_truncation, reason = "vectors need no more")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "single precision is enough"
+            )]
             Kind::F64 => pieces
                 .map(|it| f64::from_le_bytes(array(it)) as f32)
                 .collect(),
@@ -129,12 +136,12 @@ impl Tensor<'_> {
                 .map(|it| f32::from(i8::from_le_bytes(array(it))))
                 .collect(),
             Kind::U8 | Kind::I32 | Kind::I64 => {
-                return Err(format!("the tensor `{}` has whole numbers", self.name));
+                return Err(format!("the tensor `{}` contains integers", self.name));
             }
         })
     }
 
-    /// None for a negative one.
+    /// Returns the numbers, with `None` for each negative one.
     pub(super) fn whole_numbers(&self) -> Result<Vec<Option<usize>>, String> {
         let pieces = self.bytes.chunks_exact(self.kind.bytes());
         Ok(match self.kind {
@@ -149,17 +156,22 @@ impl Tensor<'_> {
             Kind::U8 => pieces
                 .map(|it| Some(usize::from(array::<1>(it)[0])))
                 .collect(),
-            _ => return Err(format!("the tensor `{}` has no whole numbers", self.name)),
+            _ => {
+                return Err(format!(
+                    "the tensor `{}` does not contain integers",
+                    self.name
+                ));
+            }
         })
     }
 }
 
-/// Pieces come in the size that they are asked for.
+/// Converts a chunk, which always has the requested size.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap_or([0; N])
 }
 
-/// Half precision: one bit of sign, five of exponent, ten of fraction.
+/// Converts a half-precision number: one sign bit, five exponent bits, ten fraction bits.
 fn half(bits: u16) -> f32 {
     let sign = u32::from(bits >> 15) << 31;
     let (exponent, fraction) = (u32::from(bits >> 10) & 0x1f, u32::from(bits) & 0x3ff);
@@ -178,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_half_precision_are_what_they_spell() {
+    fn half_precision_numbers_decode() {
         for (bits, expected) in [
             (0x3c00, 1.0),
             (0xc000, -2.0),

@@ -1,4 +1,4 @@
-//! A model of a few words, made here, and what is wrong with others.
+//! Tests with a model of a few words, and with invalid models.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::*;
 
 const CONFIG: &str = r#"{"model_type":"model2vec","normalize":true,"seq_length":512}"#;
 
-/// A safetensors file of these tensors.
+/// Returns a safetensors file with these tensors.
 fn tensors(all: &[(&str, &str, &[usize], Vec<u8>)]) -> Vec<u8> {
     let (mut header, mut body) = (serde_json::Map::new(), Vec::new());
     for (name, kind, shape, bytes) in all {
@@ -41,7 +41,7 @@ fn tokenizer() -> Value {
     })
 }
 
-/// Deleting lies on one axis, sending on the other.
+/// Words about deleting lie on one axis, words about sending on the other.
 #[rustfmt::skip]
 const ROWS: [f32; 16] = [
     9.0, 9.0,  1.0, 0.0,  1.0, 0.0,  0.0, 1.0,  0.0, 1.0,  0.0, 1.0,  0.0, 0.0,  0.5, 0.0,
@@ -65,7 +65,7 @@ pub(crate) fn tiny() -> Model {
 }
 
 #[test]
-fn a_text_is_the_mean_of_its_pieces_and_what_is_not_known_is_left_out() {
+fn text_vector_is_mean_of_known_pieces() {
     for (text, expected) in [
         ("delete", [1.0, 0.0]),
         ("Delete, SEND!", [0.5, 0.5]),
@@ -83,7 +83,7 @@ fn a_text_is_the_mean_of_its_pieces_and_what_is_not_known_is_left_out() {
 }
 
 #[test]
-fn rows_may_be_shared_weighted_and_of_any_kind_of_number() {
+fn rows_may_be_shared_weighted_and_any_type() {
     let halves = |numbers: &[u16]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
     let mapping: Vec<u8> = [0_i64, 1, 1, 2, 2, 2, 0, 1]
         .iter()
@@ -110,7 +110,7 @@ fn rows_may_be_shared_weighted_and_of_any_kind_of_number() {
 }
 
 #[test]
-fn what_is_no_model_is_named_with_its_file() {
+fn invalid_model_names_its_file() {
     let good = tokenizer().to_string();
     let with = |key: &str, value: Value| {
         let mut tokenizer = tokenizer();
@@ -130,7 +130,12 @@ fn what_is_no_model_is_named_with_its_file() {
     let mut endless = rows();
     endless.splice(..8, u64::MAX.to_le_bytes());
     for (file, tokenizer, config, says) in [
-        (vec![], &*good, CONFIG, "model.safetensors: it is cut off"),
+        (
+            vec![],
+            &*good,
+            CONFIG,
+            "model.safetensors: the file is truncated",
+        ),
         (
             b"garbage garbage".to_vec(),
             &good,
@@ -139,19 +144,24 @@ fn what_is_no_model_is_named_with_its_file() {
         ),
         (endless, &good, CONFIG, "not a safetensors file"),
         (rows()[..60].to_vec(), &good, CONFIG, "model.safetensors"),
-        (tensors(&[]), &good, CONFIG, "no tensor `embeddings`"),
-        (table(&[16], floats(&ROWS)), &good, CONFIG, "is not a table"),
+        (tensors(&[]), &good, CONFIG, "missing tensor `embeddings`"),
+        (
+            table(&[16], floats(&ROWS)),
+            &good,
+            CONFIG,
+            "not have two dimensions",
+        ),
         (
             table(&[9, 2], floats(&ROWS)),
             &good,
             CONFIG,
-            "another number of values",
+            "does not match its shape",
         ),
         (
             table(&[usize::MAX, 2], floats(&ROWS)),
             &good,
             CONFIG,
-            "another number of values",
+            "does not match its shape",
         ),
         (
             table(&[4, 2], floats(&ROWS[..8])),
@@ -165,13 +175,8 @@ fn what_is_no_model_is_named_with_its_file() {
             CONFIG,
             "not finite",
         ),
-        (mapping, &good, CONFIG, "names a row"),
-        (
-            rows(),
-            "[]",
-            CONFIG,
-            "tokenizer.json: it is not a JSON object",
-        ),
+        (mapping, &good, CONFIG, "refers to a row"),
+        (rows(), "[]", CONFIG, "tokenizer.json: not a JSON object"),
         (rows(), "{", CONFIG, "tokenizer.json"),
         (
             rows(),

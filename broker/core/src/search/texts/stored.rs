@@ -1,16 +1,16 @@
-//! Texts as bytes, so that what was read once need not be read again. What does
-//! not fit together is none; what it was read from, the bytes do not say.
+//! Stores split texts as bytes, so that they need not be split again. Inconsistent bytes are
+//! rejected. The bytes do not identify the texts from which they were made.
 
 use std::sync::Arc;
 
-use super::Texts;
+use super::IndexedTexts;
 use crate::search::FIELDS;
 
-/// Raised whenever a text would be read otherwise than before.
+/// Version of the format; raised whenever a text would be split differently.
 const VERSION: u32 = 1;
 
-impl Texts {
-    /// None of a vocabulary that is too large; nobody has written one.
+impl IndexedTexts {
+    /// Returns `None` if a word or the vocabulary is too large for the format.
     #[must_use]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(2 * self.numbers.len() + 16 * self.words.len());
@@ -41,7 +41,7 @@ impl Texts {
             return None;
         }
         let (words, ends) = (number(&mut rest)? as usize, number(&mut rest)? as usize);
-        // Each takes room, so that no more are made than there are bytes.
+        // Each word and each end takes at least one byte, so the counts cannot exceed the bytes.
         if words > rest.len() || ends > rest.len() || !ends.is_multiple_of(FIELDS.len()) {
             return None;
         }
@@ -100,57 +100,57 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_read() {
+    fn stored_texts_round_trip() {
         for documents in [documents(), Vec::new()] {
-            let texts = Texts::of(&documents);
+            let texts = IndexedTexts::build(&documents);
             let bytes = texts.to_bytes().unwrap();
-            let again = Texts::from_bytes(&bytes).unwrap();
+            let again = IndexedTexts::from_bytes(&bytes).unwrap();
             assert_eq!(again.documents(), documents.len());
             assert_eq!(
                 (&again.words, &again.numbers),
                 (&texts.words, &texts.numbers)
             );
             assert_eq!(again.ends, texts.ends);
-            let of = |texts: Texts| {
+            let of = |texts: IndexedTexts| {
                 let texts = Arc::new(texts);
                 let places = 0..documents.len();
                 let places: Vec<_> = places.map(|at| (Arc::clone(&texts), at)).collect();
-                Index::of(&places).ranked("read the organization's file")
+                Index::build(&places).ranked("read the organization's file")
             };
             assert_eq!(of(again), of(texts));
         }
     }
 
     #[test]
-    fn nothing_that_was_cut_or_changed_is_read_as_something_that_cannot_be() {
-        let bytes = Texts::of(&documents()).to_bytes().unwrap();
+    fn corrupt_stored_texts_are_rejected() {
+        let bytes = IndexedTexts::build(&documents()).to_bytes().unwrap();
         for cut in 0..bytes.len() {
-            assert!(Texts::from_bytes(&bytes[..cut]).is_none(), "{cut}");
+            assert!(IndexedTexts::from_bytes(&bytes[..cut]).is_none(), "{cut}");
         }
         let mut longer = bytes.clone();
         longer.push(0);
-        assert!(Texts::from_bytes(&longer).is_none());
+        assert!(IndexedTexts::from_bytes(&longer).is_none());
         for at in 0..bytes.len() {
             for other in [0, 1, 0x7f, 0xff] {
                 let mut changed = bytes.clone();
                 changed[at] = other;
-                let Some(texts) = Texts::from_bytes(&changed) else {
+                let Some(texts) = IndexedTexts::from_bytes(&changed) else {
                     continue;
                 };
                 let texts = Arc::new(texts);
                 let places = 0..texts.documents();
                 let places: Vec<_> = places.map(|at| (Arc::clone(&texts), at)).collect();
-                let found = Index::of(&places).ranked("file");
+                let found = Index::build(&places).ranked("file");
                 assert!(found.len() <= places.len());
             }
         }
     }
 
-    /// Whoever reads texts otherwise raises the version, and writes the digest anew.
+    /// After a change in how texts are split, raise the version and update the digest.
     #[test]
-    fn a_version_reads_texts_in_one_way() {
-        let bytes = Texts::of(&documents()).to_bytes().unwrap();
-        let digest = Digest::of(&bytes).to_string();
+    fn stored_format_depends_on_version() {
+        let bytes = IndexedTexts::build(&documents()).to_bytes().unwrap();
+        let digest = Digest::sha256(&bytes).to_string();
         assert_eq!(
             (VERSION, digest.as_str()),
             (

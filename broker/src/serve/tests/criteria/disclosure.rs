@@ -1,6 +1,6 @@
-//! Progressive disclosure, §3 to §10.
+//! Tests of progressive disclosure, §3 to §10.
 
-use super::super::host::House;
+use super::super::host::TestServer;
 use super::super::*;
 use super::shown;
 use crate::clock::Clock;
@@ -40,8 +40,8 @@ shown! {
 
 const URI: &str = "resource:///tool_descriptions";
 
-async fn progressive(way: Way) -> Host {
-    Host::connect(way, in_mode(Mode::Progressive)).await
+async fn progressive(way: HostKind) -> Host {
+    Host::connect(way, in_mode(ListMode::Progressive)).await
 }
 
 async fn listed(host: &mut Host) -> Vec<Value> {
@@ -49,7 +49,7 @@ async fn listed(host: &mut Host) -> Vec<Value> {
     list["tools"].as_array().unwrap().clone()
 }
 
-async fn the_list_is_short_and_says_enough_to_choose_by(way: Way) {
+async fn the_list_is_short_and_says_enough_to_choose_by(way: HostKind) {
     let mut host = progressive(way).await;
     let tools = listed(&mut host).await;
     let of_servers: Vec<_> = tools
@@ -74,7 +74,7 @@ async fn the_list_is_short_and_says_enough_to_choose_by(way: Way) {
     }
 }
 
-async fn the_resource_is_listed_under_its_name(way: Way) {
+async fn the_resource_is_listed_under_its_name(way: HostKind) {
     let mut host = progressive(way).await;
     let list = host.request("resources/list", json!({})).await.unwrap();
     let resource = &list["resources"][0];
@@ -83,7 +83,7 @@ async fn the_resource_is_listed_under_its_name(way: Way) {
     assert_eq!(resource["mimeType"], "application/json");
 }
 
-async fn the_resource_explains_how_it_is_used(way: Way) {
+async fn the_resource_explains_how_it_is_used(way: HostKind) {
     let mut host = progressive(way).await;
     let list = host.request("resources/list", json!({})).await.unwrap();
     let about = list["resources"][0]["description"].as_str().unwrap();
@@ -110,8 +110,8 @@ async fn the_resource_explains_how_it_is_used(way: Way) {
     }
 }
 
-async fn full_descriptions_are_whole(way: Way) {
-    let house = House::described(in_mode(Mode::Progressive)).await;
+async fn full_descriptions_are_whole(way: HostKind) {
+    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
     let mut host = house.host(way, json!({})).await;
     let echo = &host.descriptions("?tools=word.echo").await["word.echo"];
     let text = &echo["inputSchema"]["properties"]["text"];
@@ -127,7 +127,7 @@ async fn full_descriptions_are_whole(way: Way) {
     );
 }
 
-async fn the_query_chooses_what_is_described(way: Way) {
+async fn the_query_chooses_what_is_described(way: HostKind) {
     let mut host = progressive(way).await;
     let names: Vec<String> = listed(&mut host)
         .await
@@ -147,7 +147,7 @@ async fn the_query_chooses_what_is_described(way: Way) {
     }
 }
 
-async fn without_names_nothing_is_described(way: Way) {
+async fn without_names_nothing_is_described(way: HostKind) {
     let mut host = progressive(way).await;
     for query in ["", "?", "?tools=", "?tools=,", "?tool=word.echo"] {
         let message = "You must specify one or more tool names in the 'tools' parameter.";
@@ -164,7 +164,7 @@ async fn without_names_nothing_is_described(way: Way) {
     }
 }
 
-/// That a call of this tool says where to read first, and nothing else.
+/// Checks that a call of this tool only reports where to read its description first.
 async fn expect_required(host: &mut Host, tool: &str) {
     let result = host.call(tool, json!({"text": "a"})).await;
     let error = json!({
@@ -177,7 +177,7 @@ async fn expect_required(host: &mut Host, tool: &str) {
     assert!(is_error(&result));
 }
 
-async fn what_was_not_read_is_not_called(way: Way) {
+async fn what_was_not_read_is_not_called(way: HostKind) {
     let mut host = progressive(way).await;
     expect_required(&mut host, "word_echo").await;
     host.descriptions("?tools=word_to-upper").await;
@@ -186,7 +186,7 @@ async fn what_was_not_read_is_not_called(way: Way) {
     assert!(text(&scripted).contains("TOOL_DESCRIPTION_REQUIRED"));
 }
 
-async fn reading_opens_a_tool_for_the_session(way: Way) {
+async fn reading_opens_a_tool_for_the_session(way: HostKind) {
     let mut host = progressive(way).await;
     host.descriptions("?tools=word_echo").await;
     for _ in 0..3 {
@@ -201,8 +201,8 @@ async fn reading_opens_a_tool_for_the_session(way: Way) {
     assert_eq!(scripted["structuredContent"]["value"], "a", "{scripted}");
 }
 
-async fn sessions_open_nothing_for_each_other(way: Way) {
-    let house = House::open(in_mode(Mode::Progressive)).await;
+async fn sessions_open_nothing_for_each_other(way: HostKind) {
+    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
     let mut first = house.host(way, json!({})).await;
     let mut second = house.host(way, json!({})).await;
     first.descriptions("?tools=word_echo").await;
@@ -213,27 +213,28 @@ async fn sessions_open_nothing_for_each_other(way: Way) {
     assert!(!is_error(&second.call("word_to-upper", json!({})).await));
 }
 
-async fn a_session_that_is_over_opens_nothing(way: Way) {
-    let brief = Settings {
+async fn a_session_that_is_over_opens_nothing(way: HostKind) {
+    let brief = ServeSettings {
         session_idle: std::time::Duration::ZERO,
-        ..in_mode(Mode::Progressive)
+        ..in_mode(ListMode::Progressive)
     };
-    let house = House::open(brief).await;
+    let house = TestServer::open(brief).await;
     let mut host = house.host(way, json!({})).await;
     match way.over {
-        // The process is the session: the next one knows nothing.
-        Over::Streams => {
+        // The process is the session, so the next process has disclosed nothing.
+        HostTransport::Streams => {
             host.descriptions("?tools=word_echo").await;
             drop(host);
             let mut next = house.host(way, json!({})).await;
             expect_required(&mut next, "word_echo").await;
         }
-        Over::Http => {
+        HostTransport::Http => {
             let read = json!({"uri": format!("{URI}?tools=word_echo")});
             let read = host.request("resources/read", read).await;
             the_clock_moves_on().await;
             if way.era == Era::Modern {
-                // It was read, and the handle of that is sent along: it leads nowhere any more.
+                // The description was read and the handle is sent, but the session no longer
+                // exists.
                 assert!(read.is_ok() && host.handle.is_some(), "{read:?}");
                 expect_required(&mut host, "word_echo").await;
             } else {
@@ -249,7 +250,7 @@ async fn a_session_that_is_over_opens_nothing(way: Way) {
     }
 }
 
-/// A session that may be silent for no time at all is over at the next millisecond.
+/// Waits 2 ms. A session with an idle limit of zero has then expired.
 async fn the_clock_moves_on() {
     let clock = Clock::start();
     let since_ms = clock.now_ms();
@@ -258,7 +259,7 @@ async fn the_clock_moves_on() {
     }
 }
 
-async fn rules_and_approvals_stay_where_they_were(way: Way) {
+async fn rules_and_approvals_stay_where_they_were(way: HostKind) {
     let mut host = progressive(way).await;
     host.descriptions("?tools=word.ask,word.secret").await;
     let asked = host.call("word.ask", json!({})).await;
@@ -278,7 +279,7 @@ async fn rules_and_approvals_stay_where_they_were(way: Way) {
     );
 }
 
-async fn a_call_is_looked_at_when_it_is_made(way: Way) {
+async fn a_call_is_looked_at_when_it_is_made(way: HostKind) {
     let mut host = progressive(way).await;
     host.descriptions("?tools=word_echo").await;
     let wrong = host.call("word_echo", json!({"text": 7})).await;
@@ -288,17 +289,17 @@ async fn a_call_is_looked_at_when_it_is_made(way: Way) {
     assert_eq!(right["structuredContent"], json!({"text": "7"}), "{right}");
 }
 
-async fn a_host_may_keep_what_it_has_read(way: Way) {
+async fn a_host_may_keep_what_it_has_read(way: HostKind) {
     let mut host = progressive(way).await;
     let first = host.descriptions("?tools=word_echo").await;
     host.descriptions("?tools=word_to-upper").await;
     assert_eq!(host.descriptions("?tools=word_echo").await, first);
-    // The digest says whether what was kept is what the tool is now.
+    // The digest shows whether a cached description is still current.
     assert!(first["word_echo"]["digest"].is_string(), "{first}");
     assert!(!is_error(&host.call("word_echo", json!({})).await));
 }
 
-async fn an_unknown_tool_is_named_beside_the_others(way: Way) {
+async fn an_unknown_tool_is_named_beside_the_others(way: HostKind) {
     let mut host = progressive(way).await;
     let found = host.descriptions("?tools=word_echo,unknown_tool").await;
     assert!(found["word_echo"]["inputSchema"].is_object());
@@ -307,8 +308,8 @@ async fn an_unknown_tool_is_named_beside_the_others(way: Way) {
     assert!(unknown["available_tools"].to_string().contains("word.echo"));
 }
 
-async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: Way) {
-    let house = House::described(in_mode(Mode::Progressive)).await;
+async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: HostKind) {
+    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
     let mut host = house.host(way, json!({})).await;
     let first = host.descriptions("?tools=word.echo").await;
     assert_eq!(host.descriptions("?tools=word.echo").await, first);
@@ -320,14 +321,14 @@ async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: Way) {
     assert_ne!(&second["word.echo"]["digest"], digest);
 }
 
-async fn the_recommended_prompt_has_the_whole_workflow(way: Way) {
+async fn the_recommended_prompt_has_the_whole_workflow(way: HostKind) {
     let mut host = progressive(way).await;
     let prompts = host.request("prompts/list", json!({})).await.unwrap();
     assert_eq!(prompts["prompts"][0]["name"], "use_tools", "{prompts}");
     let params = json!({"name": "use_tools"});
     let prompt = host.request("prompts/get", params).await.unwrap();
     let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-    assert_eq!(said, crate::serve::system_prompt(Mode::Progressive));
+    assert_eq!(said, crate::serve::system_prompt(ListMode::Progressive));
     for part in [
         "1. FIND",
         "2. READ",
@@ -340,7 +341,7 @@ async fn the_recommended_prompt_has_the_whole_workflow(way: Way) {
     }
 }
 
-async fn what_may_never_be_called_is_not_shown(way: Way) {
+async fn what_may_never_be_called_is_not_shown(way: HostKind) {
     let mut host = progressive(way).await;
     assert!(
         !json!(listed(&mut host).await)
@@ -353,8 +354,8 @@ async fn what_may_never_be_called_is_not_shown(way: Way) {
     assert!(!entry["available_tools"].to_string().contains("secret"));
 }
 
-async fn texts_hide_nothing(way: Way) {
-    let house = House::described(in_mode(Mode::Progressive)).await;
+async fn texts_hide_nothing(way: HostKind) {
+    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
     let mut host = house.host(way, json!({})).await;
     let list = json!(listed(&mut host).await).to_string();
     let details = host
@@ -372,14 +373,14 @@ async fn texts_hide_nothing(way: Way) {
     }
 }
 
-async fn fetches_have_a_rate(way: Way) {
+async fn fetches_have_a_rate(way: HostKind) {
     let rate = airlock_core::session::FetchRate {
         burst: 1,
         per_minute: 1,
     };
-    let settings = Settings {
+    let settings = ServeSettings {
         fetch_rate: rate,
-        ..in_mode(Mode::Progressive)
+        ..in_mode(ListMode::Progressive)
     };
     let mut host = Host::connect(way, settings).await;
     host.descriptions("?tools=word.echo").await;
@@ -388,6 +389,6 @@ async fn fetches_have_a_rate(way: Way) {
     assert_eq!(error["data"]["error"]["code"], "RATE_LIMITED");
     assert!(
         !is_error(&host.call("word_echo", json!({})).await),
-        "what is open stays open"
+        "a disclosed tool stays callable"
     );
 }

@@ -1,7 +1,7 @@
-//! Groups and tags, SEP-1300.
+//! Tests of groups and tags, SEP-1300.
 
-use super::super::host::House;
-use super::super::listening::Listening;
+use super::super::host::TestServer;
+use super::super::listening::SessionStream;
 use super::super::*;
 use super::shown;
 
@@ -17,8 +17,8 @@ shown! {
     a_filter_stands_beside_a_cursor: ["gt-cursor"];
 }
 
-async fn described(way: Way) -> Host {
-    let house = House::described(in_mode(Mode::Progressive)).await;
+async fn described(way: HostKind) -> Host {
+    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
     house.host(way, json!({})).await
 }
 
@@ -30,7 +30,7 @@ async fn names(host: &mut Host, params: Value) -> Vec<String> {
         .collect()
 }
 
-async fn filtering_is_declared(way: Way) {
+async fn filtering_is_declared(way: HostKind) {
     let mut host = described(way).await;
     let (method, params) = match way.era {
         Era::Legacy => ("initialize", json!({"protocolVersion": "2025-11-25"})),
@@ -45,7 +45,7 @@ async fn filtering_is_declared(way: Way) {
     }
 }
 
-/// Every entry of a list has these members as texts.
+/// Checks that every entry of a list has these members as non-empty texts.
 fn expect_texts(list: &Value, members: &[&str]) {
     for entry in list.as_array().unwrap() {
         for member in members {
@@ -57,9 +57,9 @@ fn expect_texts(list: &Value, members: &[&str]) {
     }
 }
 
-async fn hosts_are_told_when_groups_change(way: Way) {
+async fn hosts_are_told_when_groups_change(way: HostKind) {
     const CHANGED: &str = "notifications/groups/list_changed";
-    let house = House::open(in_mode(Mode::Code)).await;
+    let house = TestServer::open(in_mode(ListMode::Code)).await;
     let mut host = house.host(way, json!({})).await;
     if way == WAYS[2] {
         let session = host.session();
@@ -67,7 +67,7 @@ async fn hosts_are_told_when_groups_change(way: Way) {
             ("Accept", "text/event-stream"),
             ("Mcp-Session-Id", session.as_str()),
         ];
-        let mut stream = Listening::open(&house, &headers).await;
+        let mut stream = SessionStream::open(&house, &headers).await;
         house.change().await;
         assert!(stream.next_of(CHANGED).await.is_some());
     } else {
@@ -87,7 +87,7 @@ async fn hosts_are_told_when_groups_change(way: Way) {
     assert!(groups.to_string().contains("\"changed\""), "{groups}");
 }
 
-async fn groups_are_listed_with_what_they_are(way: Way) {
+async fn groups_are_listed_with_what_they_are(way: HostKind) {
     let mut host = described(way).await;
     let groups = &host.request("groups/list", json!({})).await.unwrap()["groups"];
     expect_texts(groups, &["name", "title", "description"]);
@@ -100,7 +100,7 @@ async fn groups_are_listed_with_what_they_are(way: Way) {
     assert_eq!(names, ["clock", "trying", "word"]);
 }
 
-async fn tags_are_listed_with_what_they_are(way: Way) {
+async fn tags_are_listed_with_what_they_are(way: HostKind) {
     let mut host = described(way).await;
     let tags = &host.request("tags/list", json!({})).await.unwrap()["tags"];
     expect_texts(tags, &["name", "description"]);
@@ -113,7 +113,7 @@ async fn tags_are_listed_with_what_they_are(way: Way) {
     assert_eq!(names, ["slow", "stable"]);
 }
 
-async fn tools_carry_their_groups_and_tags(way: Way) {
+async fn tools_carry_their_groups_and_tags(way: HostKind) {
     let mut host = described(way).await;
     let list = host.request("tools/list", json!({})).await.unwrap();
     let tools = list["tools"].as_array().unwrap();
@@ -124,7 +124,7 @@ async fn tools_carry_their_groups_and_tags(way: Way) {
     assert_eq!(tool("clock_wait")["tags"], json!(["slow", "stable"]));
 }
 
-async fn a_filter_takes_any_group_and_every_tag(way: Way) {
+async fn a_filter_takes_any_group_and_every_tag(way: HostKind) {
     let mut host = described(way).await;
     for (filter, expected) in [
         (
@@ -151,7 +151,7 @@ async fn a_filter_takes_any_group_and_every_tag(way: Way) {
     }
 }
 
-async fn without_a_filter_everything_is_as_it_was(way: Way) {
+async fn without_a_filter_everything_is_as_it_was(way: HostKind) {
     let mut host = described(way).await;
     let all = names(&mut host, json!({})).await;
     assert!(all.len() > 5, "{all:?}");
@@ -159,8 +159,8 @@ async fn without_a_filter_everything_is_as_it_was(way: Way) {
     assert_eq!(names(&mut host, json!({})).await, all);
 }
 
-/// The whole list, our own tools too: where no group is named it is that of all tools.
-async fn a_filter_that_chooses_nothing_is_none(way: Way) {
+/// Without a named group, the list contains all tools, including airlock's own.
+async fn a_filter_that_chooses_nothing_is_none(way: HostKind) {
     let mut host = described(way).await;
     let all = host.request("tools/list", json!({})).await.unwrap();
     for filter in [
@@ -182,11 +182,11 @@ async fn a_filter_that_chooses_nothing_is_none(way: Way) {
     let wrong = json!({"filter": {"group": ["clock"]}});
     let refused = host.request("tools/list", wrong).await.unwrap_err();
     assert_eq!(refused["code"], -32_602);
-    assert!(refused["message"].to_string().contains("groups and tags"));
+    assert!(refused["message"].to_string().contains("groups or tags"));
 }
 
-/// There is one page, filtered or not, and no cursor that leads to another.
-async fn a_filter_stands_beside_a_cursor(way: Way) {
+/// Filtered or not, there is one page and no cursor for another.
+async fn a_filter_stands_beside_a_cursor(way: HostKind) {
     let mut host = described(way).await;
     let filter = json!({"groups": ["clock"]});
     for whole in [

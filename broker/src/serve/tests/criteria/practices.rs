@@ -1,5 +1,5 @@
-//! What clients are advised to do about many tools and about scripts that call
-//! them, where airlock does it in their place.
+//! Tests of advice to clients about many tools and about scripts. airlock follows this advice on
+//! behalf of its clients.
 
 use super::super::*;
 use super::shown;
@@ -23,24 +23,24 @@ shown! {
     what_nobody_caught_is_the_result: ["bp-uncaught"];
 }
 
-async fn knowing(way: Way) -> Host {
+async fn knowing(way: HostKind) -> Host {
     knowing_as(way, json!({})).await
 }
 
-async fn knowing_as(way: Way, capabilities: Value) -> Host {
-    let settings = Settings {
+async fn knowing_as(way: HostKind, capabilities: Value) -> Host {
+    let settings = ServeSettings {
         disclosure: Disclosure::Full,
-        ..Settings::default()
+        ..ServeSettings::default()
     };
     Host::connect_as(way, settings, capabilities).await
 }
 
-async fn few_tools_are_there_at_once_and_many_as_needed(way: Way) {
+async fn few_tools_are_there_at_once_and_many_as_needed(way: HostKind) {
     for (percent, at_once) in [(3, true), (0, false)] {
-        let settings = Settings {
+        let settings = ServeSettings {
             disclosure: Disclosure::Auto,
             disclosure_percent: percent,
-            ..Settings::default()
+            ..ServeSettings::default()
         };
         let mut host = Host::connect(way, settings).await;
         let list = host.request("tools/list", json!({})).await.unwrap();
@@ -51,7 +51,7 @@ async fn few_tools_are_there_at_once_and_many_as_needed(way: Way) {
     }
 }
 
-async fn words_and_patterns_find_tools(way: Way) {
+async fn words_and_patterns_find_tools(way: HostKind) {
     let mut host = Host::connect(way, settings()).await;
     for (args, expected) in [
         (json!({"query": "make a text upper case"}), "word.to-upper"),
@@ -67,7 +67,7 @@ async fn words_and_patterns_find_tools(way: Way) {
     }
 }
 
-async fn search_then_details_then_the_call(way: Way) {
+async fn search_then_details_then_the_call(way: HostKind) {
     let mut host = Host::connect(way, settings()).await;
     let found = host
         .call("search_tools", json!({"query": "upper case"}))
@@ -85,7 +85,7 @@ async fn search_then_details_then_the_call(way: Way) {
     assert_eq!(result["structuredContent"]["value"], "A", "{result}");
 }
 
-async fn there_are_levels_of_detail(way: Way) {
+async fn there_are_levels_of_detail(way: HostKind) {
     let mut host = Host::connect(way, settings()).await;
     let mut lengths = Vec::new();
     for detail in ["names", "lines", "signatures"] {
@@ -103,15 +103,15 @@ async fn there_are_levels_of_detail(way: Way) {
     );
 }
 
-async fn one_tool_calls_all_and_the_list_stays(way: Way) {
-    for mode in [Mode::Code, Mode::Progressive] {
+async fn one_tool_calls_all_and_the_list_stays(way: HostKind) {
+    for mode in [ListMode::Code, ListMode::Progressive] {
         let mut host = Host::connect(way, in_mode(mode)).await;
         let before = host.request("tools/list", json!({})).await.unwrap();
         host.descriptions("?tools=word.echo").await;
         let after = host.request("tools/list", json!({})).await.unwrap();
         assert_eq!(before["tools"], after["tools"], "{mode:?}");
     }
-    let mut host = Host::connect(way, in_mode(Mode::Stable)).await;
+    let mut host = Host::connect(way, in_mode(ListMode::Stable)).await;
     let before = host.request("tools/list", json!({})).await.unwrap();
     host.call("get_tool_details", json!({"tools": ["word.echo"]}))
         .await;
@@ -125,8 +125,8 @@ async fn one_tool_calls_all_and_the_list_stays(way: Way) {
 const EXTRACTS: &str = "const schema = {type: 'object', properties: {age: {type: 'integer'}}};
     return await extract('Ada, 36', schema).catch((e) => e.code)";
 
-/// What a script has of a value that the host's model reads in these words.
-async fn read_as(way: Way, words: &str) -> Value {
+/// Returns the script's value if the host's model answers with these words.
+async fn read_as(way: HostKind, words: &str) -> Value {
     let mut host = knowing_as(way, json!({"sampling": {}})).await;
     let content = json!({"type": "text", "text": words});
     let answer = json!({"role": "assistant", "model": "m", "content": content});
@@ -139,8 +139,10 @@ async fn read_as(way: Way, words: &str) -> Value {
         host.answer_to(id).await.unwrap()
     } else {
         let first = host.request("tools/call", params.clone()).await.unwrap();
-        let wishes = first["inputRequests"].as_object().unwrap();
-        let answers = wishes.keys().map(|key| (key.clone(), answer.clone()));
+        let client_requests = first["inputRequests"].as_object().unwrap();
+        let answers = client_requests
+            .keys()
+            .map(|key| (key.clone(), answer.clone()));
         params["inputResponses"] = answers.collect::<serde_json::Map<_, _>>().into();
         params["requestState"] = first["requestState"].clone();
         host.request("tools/call", params).await.unwrap()
@@ -148,7 +150,7 @@ async fn read_as(way: Way, words: &str) -> Value {
     result["structuredContent"]["value"].clone()
 }
 
-async fn a_model_reads_a_value_and_what_fits_is_used(way: Way) {
+async fn a_model_reads_a_value_and_what_fits_is_used(way: HostKind) {
     for (words, expected) in [
         (r#"{"age": 36}"#, json!({"age": 36})),
         (r#"{"age": "36"}"#, json!("extract-failed")),
@@ -157,7 +159,7 @@ async fn a_model_reads_a_value_and_what_fits_is_used(way: Way) {
     }
 }
 
-async fn only_the_result_and_the_console_return(way: Way) {
+async fn only_the_result_and_the_console_return(way: HostKind) {
     let mut host = knowing(way).await;
     let code = "const all = [];
         for (const text of ['between', 'calls']) all.push((await word.echo({text})).text);
@@ -173,8 +175,8 @@ const ASKS_TWICE: &str = "const told = [];
         told.push(await word.ask({text}).then(() => 'made', (e) => e.code));
     return told";
 
-/// Runs to the end; the person gives these answers, and refuses after them.
-async fn answered(way: Way, answers: &[Value]) -> (Value, usize) {
+/// Runs to the end. The person gives these answers, and refuses all further questions.
+async fn answered(way: HostKind, answers: &[Value]) -> (Value, usize) {
     let mut host = knowing_as(way, json!({"elicitation": {}})).await;
     let mut answers = answers.iter();
     let mut next = || {
@@ -210,7 +212,7 @@ async fn answered(way: Way, answers: &[Value]) -> (Value, usize) {
     }
 }
 
-async fn running_a_script_approves_none_of_its_calls(way: Way) {
+async fn running_a_script_approves_none_of_its_calls(way: HostKind) {
     let once = [json!({"decision": "allow"})];
     let (result, asked) = answered(way, &once).await;
     let value = &result["structuredContent"]["value"];
@@ -219,7 +221,7 @@ async fn running_a_script_approves_none_of_its_calls(way: Way) {
     assert_eq!(asked, 3, "{result}");
 }
 
-async fn a_yes_to_calls_like_it_is_checked_for_each(way: Way) {
+async fn a_yes_to_calls_like_it_is_checked_for_each(way: HostKind) {
     let like_it = [json!({"decision": "allow-tool", "uses": 2})];
     let (result, asked) = answered(way, &like_it).await;
     let value = &result["structuredContent"]["value"];
@@ -232,7 +234,7 @@ async fn a_yes_to_calls_like_it_is_checked_for_each(way: Way) {
     assert_eq!(asked, 2, "the other text is another question: {result}");
 }
 
-async fn a_script_has_no_network(way: Way) {
+async fn a_script_has_no_network(way: HostKind) {
     let mut host = knowing(way).await;
     let code =
         "const ways = ['fetch', 'XMLHttpRequest', 'WebSocket', 'require', 'process', 'Deno'];
@@ -241,7 +243,7 @@ async fn a_script_has_no_network(way: Way) {
     assert_eq!(result["structuredContent"]["value"], json!([]), "{result}");
 }
 
-async fn a_script_ends_in_time(way: Way) {
+async fn a_script_ends_in_time(way: HostKind) {
     let mut host = knowing(way).await;
     for code in ["while (true) {}", "await clock.wait({})"] {
         let args = json!({"code": code, "timeout_ms": 200});
@@ -251,16 +253,16 @@ async fn a_script_ends_in_time(way: Way) {
     }
 }
 
-async fn a_script_has_bounded_memory(way: Way) {
+async fn a_script_has_bounded_memory(way: HostKind) {
     let mut host = knowing(way).await;
-    // In few steps, so that no machine is too slow for it.
+    // Few large steps, so that the test is fast enough on any machine.
     let code = "const all = []; for (;;) all.push(new Uint8Array(1 << 22))";
     let result = host.run(code).await;
     let code = &result["structuredContent"]["code"];
     assert!(is_error(&result) && code == "limit-memory", "{result}");
 }
 
-async fn the_console_hides_nothing(way: Way) {
+async fn the_console_hides_nothing(way: HostKind) {
     let mut host = knowing(way).await;
     let hidden = "\u{1b}[31m\u{202e}a line\u{200b}";
     let code = format!("console.log('{hidden}'); console.error('{hidden}')");
@@ -271,7 +273,7 @@ async fn the_console_hides_nothing(way: Way) {
     assert!(!said.contains(is_hidden), "{said:?}");
 }
 
-async fn long_output_is_cut(way: Way) {
+async fn long_output_is_cut(way: HostKind) {
     let mut host = knowing(way).await;
     let result = host
         .run("console.log('x'.repeat(100000)); return 'y'.repeat(100000)")
@@ -288,7 +290,7 @@ async fn long_output_is_cut(way: Way) {
     );
 }
 
-async fn a_failed_call_is_an_exception(way: Way) {
+async fn a_failed_call_is_an_exception(way: HostKind) {
     let mut host = knowing(way).await;
     let code = "try { await word.fail({}) } catch (e) { return [e instanceof ToolError, e.code] }";
     let result = host.run(code).await;
@@ -296,7 +298,7 @@ async fn a_failed_call_is_an_exception(way: Way) {
     assert_eq!(value, &json!([true, "tool-failed"]), "{result}");
 }
 
-async fn what_nobody_caught_is_the_result(way: Way) {
+async fn what_nobody_caught_is_the_result(way: HostKind) {
     let mut host = knowing(way).await;
     let result = host.run("await word.echo({});\nawait word.fail({})").await;
     assert!(is_error(&result));

@@ -1,13 +1,13 @@
-//! What clients are advised to do about servers: connecting when it is needed, remembering what
-//! was listed, and listing again what has changed.
+//! Tests of advice to clients about servers: connect when needed, cache lists, and list again after
+//! changes.
 
 use std::time::Duration;
 
-use super::super::behind::Behind;
-use super::super::host::House;
+use super::super::fake_upstream::FakeUpstream;
+use super::super::host::TestServer;
 use super::super::*;
 use super::shown;
-use crate::config::Server;
+use crate::config::ServerConfig;
 
 shown! {
     servers_are_found_by_what_they_are_good_for: ["bp-registry"];
@@ -31,17 +31,17 @@ fn finds(text: &str) -> Value {
     }])
 }
 
-/// The server `maps`, on demand, and a host in front of it.
-async fn on_demand(way: Way) -> (Behind, House, Host) {
-    let behind = Behind::open(finds("Finds a way. It takes a while.")).await;
-    let server = Server {
+/// Returns the on-demand server `maps`, and a host in front of it.
+async fn on_demand(way: HostKind) -> (FakeUpstream, TestServer, Host) {
+    let upstream = FakeUpstream::open(finds("Finds a way. It takes a while.")).await;
+    let server = ServerConfig {
         idle: Some(Duration::from_secs(3_600)),
         about: Some("Maps, routes and places".into()),
-        ..Server::new(behind.spec("maps"))
+        ..ServerConfig::new(upstream.spec("maps"))
     };
-    let house = House::before(server, settings()).await;
+    let house = TestServer::before(server, settings()).await;
     let host = house.host(way, json!({})).await;
-    (behind, house, host)
+    (upstream, house, host)
 }
 
 async fn state(host: &mut Host) -> Value {
@@ -50,31 +50,35 @@ async fn state(host: &mut Host) -> Value {
     found["structuredContent"]["servers"][0].clone()
 }
 
-async fn servers_are_found_by_what_they_are_good_for(way: Way) {
-    let (behind, _house, mut host) = on_demand(way).await;
+async fn servers_are_found_by_what_they_are_good_for(way: HostKind) {
+    let (upstream, _house, mut host) = on_demand(way).await;
     let found = state(&mut host).await;
     assert_eq!(found["name"], "maps", "{found}");
     assert_eq!(found["about"], "Maps, routes and places");
     assert_eq!(found["state"], "on-demand");
-    assert_eq!(behind.heard("initialize"), 0, "nobody needed it yet");
+    assert_eq!(
+        upstream.heard("initialize"),
+        0,
+        "no call has needed the server yet"
+    );
 }
 
-async fn a_server_is_connected_to_when_it_is_needed(way: Way) {
-    let (behind, _house, mut host) = on_demand(way).await;
+async fn a_server_is_connected_to_when_it_is_needed(way: HostKind) {
+    let (upstream, _house, mut host) = on_demand(way).await;
     let details = json!({"tools": ["maps.route"]});
     let details = host.call("get_tool_details", details).await;
     assert!(text(&details).contains("Finds a way"), "{details}");
-    assert_eq!(behind.heard("initialize"), 1);
-    assert_eq!(behind.heard("tools/call"), 0);
+    assert_eq!(upstream.heard("initialize"), 1);
+    assert_eq!(upstream.heard("tools/call"), 0);
     let ran = host
         .run("return (await maps.route({from: 'home'})).from")
         .await;
     assert_eq!(ran["structuredContent"]["value"], "home", "{ran}");
-    assert_eq!(behind.heard("tools/call"), 1);
-    assert_eq!(behind.heard("initialize"), 1);
+    assert_eq!(upstream.heard("tools/call"), 1);
+    assert_eq!(upstream.heard("initialize"), 1);
 }
 
-async fn a_server_that_nobody_needs_is_left_and_keeps_its_place_in_the_list(way: Way) {
+async fn a_server_that_nobody_needs_is_left_and_keeps_its_place_in_the_list(way: HostKind) {
     let (_behind, _house, mut host) = on_demand(way).await;
     let enabled = host.call("enable_server", json!({"server": "maps"})).await;
     assert!(text(&enabled).contains("maps.route"), "{enabled}");
@@ -89,8 +93,8 @@ async fn a_server_that_nobody_needs_is_left_and_keeps_its_place_in_the_list(way:
     assert!(text(&found).contains("maps.route"), "{found}");
 }
 
-async fn what_was_listed_once_is_told_from_memory(way: Way) {
-    let (behind, _house, mut host) = on_demand(way).await;
+async fn what_was_listed_once_is_told_from_memory(way: HostKind) {
+    let (upstream, _house, mut host) = on_demand(way).await;
     let details = json!({"tools": ["maps.route"], "format": "json"});
     let first = host.call("get_tool_details", details.clone()).await;
     host.call("search_tools", json!({"query": "way"})).await;
@@ -99,18 +103,18 @@ async fn what_was_listed_once_is_told_from_memory(way: Way) {
     assert_eq!(text(&first), text(&again));
     host.descriptions("?tools=maps.route").await;
     host.request("tools/list", json!({})).await.unwrap();
-    assert_eq!(behind.heard("tools/list"), 1);
+    assert_eq!(upstream.heard("tools/list"), 1);
 }
 
-async fn a_list_that_changes_is_read_and_searched_anew(way: Way) {
-    let (behind, _house, mut host) = on_demand(way).await;
+async fn a_list_that_changes_is_read_and_searched_anew(way: HostKind) {
+    let (upstream, _house, mut host) = on_demand(way).await;
     host.call("get_tool_details", json!({"tools": ["maps.route"]}))
         .await;
-    behind.list(finds("Draws a globe."));
+    upstream.list(finds("Draws a globe."));
     let globe = json!({"query": "globe"});
     let found = host.call("search_tools", globe.clone()).await;
     assert!(!text(&found).contains("globe."), "{found}");
-    // It says so in the middle of this call.
+    // The server reports the change during this call.
     host.run("return await maps.route({from: 'home'})").await;
     let since = std::time::Instant::now();
     loop {
@@ -121,13 +125,13 @@ async fn a_list_that_changes_is_read_and_searched_anew(way: Way) {
         assert!(since.elapsed() < PATIENCE, "{found}");
         tokio::task::yield_now().await;
     }
-    assert_eq!(behind.heard("tools/list"), 2);
-    // What was shown before is not what it says now.
+    assert_eq!(upstream.heard("tools/list"), 2);
+    // The description that was shown is no longer the current one.
     let ran = host.run("return await maps.route({from: 'home'})").await;
     assert!(text(&ran).contains("TOOL_DESCRIPTION_REQUIRED"), "{ran}");
 }
 
-async fn an_output_schema_becomes_the_type_of_the_result(way: Way) {
+async fn an_output_schema_becomes_the_type_of_the_result(way: HostKind) {
     let (_behind, _house, mut host) = on_demand(way).await;
     let details = json!({"tools": ["maps.route"]});
     let details = host.call("get_tool_details", details).await;

@@ -1,33 +1,28 @@
-//! The table against the documents themselves: how many statements of which strength
-//! each section makes, and how many rows stand for it. The documents are not part of
-//! this repository. `AIRLOCK_SPEC` names their folder; without it these tests are skipped.
+//! Compares the table with the documents: how many statements of which strength each section
+//! contains, and how many rows the table has for it. The documents are not part of this repository.
+//! `AIRLOCK_SPEC` names their folder; without it these tests are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::{May, Must, STATEMENTS, Should, Strength};
 
-/// Sections of the document on disclosure that state something of a server.
+/// The sections of the disclosure document that contain requirements on a server.
 const SECTIONS: std::ops::RangeInclusive<u32> = 3..=10;
 
-/// Rows beyond what has a keyword in the document: section, strength, how many, and why.
+/// Rows for statements without a keyword in the document: section, strength, count and reason.
 const WITHOUT_KEYWORD: &[(&str, Strength, usize, &str)] = &[
     (
         "5.1",
         Must,
         1,
-        "steps of the mechanism that the section demands as a whole",
+        "steps of a mechanism that the section requires as a whole",
     ),
-    ("5.3", Must, 3, "the layers themselves, which have to pass"),
-    (
-        "7.1",
-        Should,
-        1,
-        "how the separate files come together again",
-    ),
+    ("5.3", Must, 3, "each layer has to permit a call"),
+    ("7.1", Should, 1, "how the separate files are combined"),
 ];
 
-/// Names in the examples of the document on filtering, and the statements that are about them.
+/// Names in the examples of the filtering document, and the statements about them.
 const NAMES: &[(&str, &[&str])] = &[
     ("capabilities", &["gt-declared"]),
     ("filtering", &["gt-declared"]),
@@ -44,7 +39,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("description", &["gt-groups", "gt-tags"]),
 ];
 
-/// Members of the examples that are of the protocol and not of filtering.
+/// Members of the examples that belong to MCP and not to filtering.
 const OF_THE_PROTOCOL: [&str; 10] = [
     "jsonrpc",
     "id",
@@ -69,7 +64,8 @@ fn source(name: &str) -> Option<String> {
     text
 }
 
-/// Statements of one line by their keywords, as RFC 2119 has them. A bare refusal counts as one.
+/// Returns the strengths of the RFC 2119 keywords in one line. A refusal without a keyword counts
+/// as one.
 fn keywords(line: &str) -> Vec<Strength> {
     let words: Vec<&str> = line
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -94,7 +90,7 @@ fn is_item(line: &str) -> bool {
     line.starts_with("- ") || (digits.len() < line.len() && digits.starts_with(". "))
 }
 
-/// What the items below a line state that have no keyword themselves.
+/// Returns the strength that a heading gives to items below it that have no keyword.
 fn heading(line: &str) -> Option<Strength> {
     if !line.trim_end_matches('*').ends_with(':') {
         return None;
@@ -108,11 +104,11 @@ fn heading(line: &str) -> Option<Strength> {
     }
 }
 
-/// How many statements of which strength each section makes.
+/// Counts the statements of each strength per section.
 fn stated(text: &str) -> Counts {
     let mut counts = Counts::new();
     let (mut section, mut is_example) = (String::new(), false);
-    // A line that ends in a colon, until it shows whether a list follows.
+    // A line that ends in a colon, held until the next line shows whether a list follows.
     let mut held: Option<(Strength, Vec<Strength>)> = None;
     let mut items: Option<Strength> = None;
     let mut count = |section: &String, strength: Strength| {
@@ -163,7 +159,7 @@ fn stated(text: &str) -> Counts {
     counts
 }
 
-/// How many rows of the table stand for each section.
+/// Counts the rows of the table per section.
 fn rows() -> Counts {
     let mut counts = Counts::new();
     for (id, strength, _) in STATEMENTS {
@@ -190,10 +186,10 @@ fn each_section_on_disclosure_has_a_row_for_each_of_its_statements() {
     assert_eq!(rows(), stated);
 }
 
-/// Members and methods of the examples.
+/// Returns the members and methods in the examples.
 fn names_in_examples(text: &str) -> BTreeSet<&str> {
     let mut quoted: Vec<&str> = text.split('"').collect();
-    // What stands before the first and behind the last quote is in none.
+    // Text before the first quote and after the last one is not quoted.
     quoted.push("");
     let pairs = quoted.windows(2).skip(1).step_by(2);
     pairs
@@ -212,7 +208,7 @@ fn filtering_has_a_row_for_its_keyword_and_for_each_name_in_its_examples() {
         return;
     };
     let demands: Vec<_> = text.lines().flat_map(keywords).collect();
-    assert_eq!(demands, [Must], "of declaring; the rest are names");
+    assert_eq!(demands, [Must], "only the declaration has a keyword");
     let strength = |id: &str| STATEMENTS.iter().find(|(it, ..)| *it == id).map(|it| it.1);
     assert_eq!(strength("gt-declared"), Some(Must));
     let here: BTreeSet<_> = names_in_examples(&text)
@@ -226,7 +222,7 @@ fn filtering_has_a_row_for_its_keyword_and_for_each_name_in_its_examples() {
     assert!(without_row.is_empty(), "{without_row:?}");
 }
 
-/// The counting itself, on a document of our own.
+/// Tests the counting itself, on a document written for the test.
 #[test]
 fn statements_are_counted_by_their_keywords_and_by_the_lists_below_them() {
     let text = "\

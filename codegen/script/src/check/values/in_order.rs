@@ -1,5 +1,5 @@
-//! A call that gives values instead of one object, of a tool that has an order
-//! for the names they get.
+//! Checks a call that passes values instead of one object, for a tool that defines an order of its
+//! arguments.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 use oxc_ast::ast::Expression;
 use oxc_span::GetSpan;
 
-use super::super::known::Known;
+use super::super::static_value::StaticValue;
 use super::{Arguments, Misfit};
 use crate::shape::Kind;
 use codegen_shared::finding::{FindingCode, Severity};
@@ -22,7 +22,7 @@ impl<'a> Arguments<'_, 'a, '_, '_> {
         let mut misfits = Vec::new();
         let mut present = HashSet::new();
         for (name, value) in order.iter().copied().zip(values) {
-            if matches!(self.reading.known(value), Known::Undefined) {
+            if matches!(self.reading.known(value), StaticValue::Undefined) {
                 continue;
             }
             present.insert(name);
@@ -37,12 +37,8 @@ impl<'a> Arguments<'_, 'a, '_, '_> {
                 severity: Severity::Error,
                 code: FindingCode::NotOneObject,
                 at: more.span().start,
-                message: format!(
-                    "`{}` takes {}, and nothing more",
-                    self.tool.name(),
-                    order.join(", ")
-                ),
-                suggestion: Some("Leave the rest away.".to_owned()),
+                message: format!("`{}` takes only {}", self.tool.name(), order.join(", ")),
+                suggestion: Some("Remove the rest.".to_owned()),
             });
         }
         self.say(misfits);

@@ -1,5 +1,5 @@
-//! Calls, and what is constructed. A call goes through the watcher with what it is
-//! called on, so that `this` and the order of evaluation stay.
+//! Instruments calls and `new`. A call passes its receiver to the instrumentation, which preserves
+//! `this` and the order of evaluation.
 
 use oxc_ast::ast::{Argument, CallExpression, Expression, NewExpression};
 use oxc_ast_visit::{Visit, walk};
@@ -7,7 +7,7 @@ use oxc_span::{GetSpan, Span};
 
 use super::members::Member;
 use super::{Rewriter, read_at, up};
-use crate::instrument::place::{Given, Key, Place, What};
+use crate::instrument::place::{ArgumentSource, Key, Place, SiteKind};
 
 impl<'s> Rewriter<'s> {
     pub(super) fn called(&mut self, it: &CallExpression<'_>, before: &mut String) -> String {
@@ -19,7 +19,7 @@ impl<'s> Rewriter<'s> {
         let is_member =
             inner.is_member_expression() || matches!(inner, Expression::ChainExpression(_));
         if matches!(inner, Expression::Super(_)) || (is_bracketed && is_member) {
-            // What it is called on would be lost.
+            // Instrumenting this callee would lose the receiver.
             let callee = match inner {
                 Expression::ChainExpression(_) => {
                     self.slice(it.span.start, it.callee.span().end).to_owned()
@@ -54,15 +54,15 @@ impl<'s> Rewriter<'s> {
         if self.budget.is_spent() {
             return String::new();
         }
-        // What is private is read by the watcher, from what it is called on.
+        // The instrumentation gets private members from the receiver itself.
         let is_whole = function.starts_with("look__u");
         let place = self.call_place(it, member.as_ref());
         let ups = self.ups(place);
         let (itself, function) = match (&member, it.optional) {
             (Some(member), false) if self.is_server(member.object) => {
-                let tool = self.place(member.at, What::Tool, None);
+                let tool = self.place(member.at, SiteKind::Tool, None);
                 let tool = match member.computed {
-                    // It may wait for its name, which an arrow function must not.
+                    // The computed name may contain `await`, which an arrow function cannot.
                     Some(_) => format!(
                         "look__u({tool},(it,keys)=>it[keys[keys.length-1]],look__t,{function})"
                     ),
@@ -73,7 +73,7 @@ impl<'s> Rewriter<'s> {
             (Some(_), false) if is_whole => (format!("look__t={itself}"), function),
             (Some(_), false) => (format!("look__t={itself}"), format!("look__t{function}")),
             (Some(_), true) => {
-                // What is in brackets may make such a call itself.
+                // The expression in the brackets may itself contain such a call.
                 let function = if is_whole {
                     format!("(look__t=look__s,{function})")
                 } else {
@@ -101,7 +101,7 @@ impl<'s> Rewriter<'s> {
         self.budget.written(text)
     }
 
-    /// Where the bracket of a call is, and what stands inside it.
+    /// Returns the offset of a call's opening parenthesis, and the text of the arguments.
     fn arguments(&mut self, it: &CallExpression<'_>) -> Option<(u32, String)> {
         let from = it.callee.span().end;
         let open = from + open_bracket(self.slice(from, it.span.end))?;
@@ -113,17 +113,17 @@ impl<'s> Rewriter<'s> {
     fn call_place(&mut self, it: &CallExpression<'_>, member: Option<&Member<'_, '_>>) -> usize {
         let mut given: Vec<_> = Vec::new();
         for argument in &it.arguments {
-            // Behind a spread nobody knows which argument is which.
+            // After a spread argument, the positions of the arguments are not known.
             let Some(argument) = argument.as_expression() else {
                 break;
             };
             self.budget.place();
-            given.push(Given {
+            given.push(ArgumentSource {
                 text: self.quote(argument.span()),
                 from: self.from(argument),
             });
         }
-        let what = What::Call {
+        let what = SiteKind::Call {
             callee: self.quote(it.callee.span()),
             on: member.map(|member| self.quote(member.object.span())),
             member: member.and_then(|member| match &member.key {
@@ -141,11 +141,12 @@ impl<'s> Rewriter<'s> {
         let from = it.as_expression().and_then(|it| self.from(it));
         let up = up(from.as_ref());
         let of = self.quote(it.span());
-        let place = self.place(it.span().start, What::Over { of }, from);
+        let place = self.place(it.span().start, SiteKind::Over { of }, from);
         (place, up)
     }
 
-    /// `Promise.all` and its like reject for what cannot be iterated over, and point nowhere.
+    /// Whether this is `Promise.all` or a similar function. These reject a value that is not
+    /// iterable, and their error has no location.
     fn goes_over_all(&self, callee: &Expression<'_>) -> bool {
         let Expression::StaticMemberExpression(member) = callee else {
             return false;
@@ -157,10 +158,10 @@ impl<'s> Rewriter<'s> {
         is_promise && ["all", "allSettled", "any", "race"].contains(&member.property.name.as_str())
     }
 
-    /// Where the callee and each argument were read, as a list in the script.
+    /// Writes a list of the places where the callee and each argument were read.
     fn ups(&self, place: usize) -> String {
         let Some(Place {
-            what: What::Call { given, .. },
+            what: SiteKind::Call { given, .. },
             from,
             ..
         }) = self.places.get(place)
@@ -177,12 +178,12 @@ impl<'s> Rewriter<'s> {
         format!(",[{}]", all.join(","))
     }
 
-    /// `new callee(…)` as a call of the watcher.
+    /// Writes `new callee(…)` as a call of the instrumentation.
     pub(super) fn made(&mut self, it: &NewExpression<'_>) -> String {
         let callee = self.expression(&it.callee);
         let from = self.from(&it.callee);
         let up = up(from.as_ref());
-        let what = What::New {
+        let what = SiteKind::New {
             callee: self.quote(it.callee.span()),
         };
         let place = self.place(it.callee.span().start, what, from);
@@ -201,7 +202,7 @@ impl<'s> Rewriter<'s> {
     }
 }
 
-/// The first `(` outside comments.
+/// Returns the offset of the first `(` outside comments.
 fn open_bracket(text: &str) -> Option<u32> {
     let mut rest = text;
     loop {

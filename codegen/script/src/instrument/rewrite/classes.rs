@@ -1,5 +1,4 @@
-//! Classes: what they extend, what has to be done before `this` is there, and the
-//! members that only they have.
+//! Instruments classes: `extends` clauses, `this` before `super(…)`, and private members.
 
 use oxc_ast::ast::{Class, ThisExpression};
 use oxc_ast_visit::Visit;
@@ -7,7 +6,7 @@ use oxc_span::GetSpan;
 
 use super::members::Member;
 use super::{Rewriter, up};
-use crate::instrument::place::{Key, What};
+use crate::instrument::place::{Key, SiteKind};
 
 impl<'s> Rewriter<'s> {
     pub(super) fn extended(&mut self, it: &Class<'_>) {
@@ -21,31 +20,32 @@ impl<'s> Rewriter<'s> {
         let text = self.expression(of);
         let from = self.from(of);
         let up = up(from.as_ref());
-        let what = What::Extends {
+        let what = SiteKind::Extends {
             of: self.quote(of.span()),
         };
         let place = self.place(of.span().start, what, from);
         self.replace(of.span(), format!("look__h2({place},{text}{up})"));
     }
 
-    /// A call of `super`, which can be made once. What waits must not stand in another function.
+    /// Instruments a call of `super`, which fails if it is the second one. A call that contains
+    /// `await` or `yield` stays unchanged, because these cannot move into another function.
     pub(super) fn super_called(&mut self, at: u32, text: String) -> String {
         if !self.is_closer() || text.contains("await") || text.contains("yield") {
             return text;
         }
-        let place = self.place(at, What::Super, None);
+        let place = self.place(at, SiteKind::Super, None);
         format!("look__u({place},()=>{text})")
     }
 
     pub(super) fn this(&mut self, it: &ThisExpression) {
         let is_derived = self.around.last().is_some_and(|it| it.is_derived);
         if self.is_closer() && is_derived {
-            let place = self.place(it.span.start, What::This, None);
+            let place = self.place(it.span.start, SiteKind::This, None);
             self.replace(it.span, format!("look__u({place},()=>this)"));
         }
     }
 
-    /// `.#name` behind an object, where it may not have it.
+    /// Instruments `.#name` on an object that may not have it.
     pub(super) fn private(&mut self, it: &Member<'_, '_>, object: &str) -> Option<String> {
         let Key::Computed(name) = &it.key else {
             return None;
@@ -53,7 +53,7 @@ impl<'s> Rewriter<'s> {
         if !self.is_closer() || it.computed.is_some() {
             return None;
         }
-        let what = What::Private {
+        let what = SiteKind::Private {
             of: self.object_text(it.object),
             name: name.clone(),
         };

@@ -1,5 +1,5 @@
-//! Members, which may stand in a chain with calls. What has to be there for a chain
-//! to go on is collected in front of it.
+//! Instruments member accesses, which may be in a chain with calls. The conditions of an optional
+//! chain are written before the chain.
 
 use oxc_ast::ast::{
     ComputedMemberExpression, Expression, PrivateFieldExpression, StaticMemberExpression,
@@ -8,16 +8,16 @@ use oxc_span::{GetSpan, Span};
 
 use super::{Rewriter, up};
 use crate::instrument::name;
-use crate::instrument::place::{From, Key, What};
+use crate::instrument::place::{Key, SiteKind, ValueOrigin};
 
-/// Links of a chain above one that may be missing.
+/// Maximum number of parents recorded for a member that may be missing.
 const CHAIN_MAX: usize = 2;
 
 pub(super) struct Member<'e, 'a> {
     pub(super) object: &'e Expression<'a>,
     pub(super) span: Span,
     pub(super) optional: bool,
-    /// Where its name or index is.
+    /// Offset of the name or index.
     pub(super) at: u32,
     pub(super) key: Key,
     pub(super) computed: Option<&'e Expression<'a>>,
@@ -62,7 +62,7 @@ impl<'s> Rewriter<'s> {
         self.member(&member, before, Self::watched)
     }
 
-    /// An expression as a member, when it is one.
+    /// Returns an expression as a member, if it is one.
     pub(super) fn as_member<'e, 'a>(&self, it: &'e Expression<'a>) -> Option<Member<'e, 'a>> {
         match it {
             Expression::StaticMemberExpression(it) => Some(of_static(it)),
@@ -90,7 +90,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// Writes a member; `with` writes the object that it is read from.
+    /// Writes a member access; `with` writes the object.
     pub(super) fn member(
         &mut self,
         it: &Member<'_, '_>,
@@ -123,7 +123,7 @@ impl<'s> Rewriter<'s> {
         self.budget.written(text)
     }
 
-    /// From behind the object to the end of the member.
+    /// Returns the text from the end of the object to the end of the member.
     pub(super) fn behind_object(&mut self, it: &Member<'_, '_>) -> String {
         let from = it.object.span().end;
         let text = match it.computed {
@@ -145,7 +145,7 @@ impl<'s> Rewriter<'s> {
         text.replacen("?.", dot, 1)
     }
 
-    /// The object of a member, watched.
+    /// Instruments the object of a member access.
     pub(super) fn watched(&mut self, it: &Member<'_, '_>, object: String) -> String {
         if self.is_certain(it.object) {
             return object;
@@ -156,12 +156,12 @@ impl<'s> Rewriter<'s> {
         let member = match &it.key {
             Key::Name(name) | Key::Computed(name) => name.clone(),
         };
-        let what = What::Read {
+        let what = SiteKind::Read {
             of: of.clone(),
             member,
         };
         let place = self.place(it.at, what, from.clone());
-        let from = From {
+        let from = ValueOrigin {
             place,
             of,
             key: it.key.clone(),

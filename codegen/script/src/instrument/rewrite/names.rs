@@ -1,12 +1,12 @@
-//! Names: those that functions go by, and those that may not be there.
+//! Names functions for stacks, and instruments names that may not have a value.
 
 use oxc_ast::ast::{Expression, IdentifierReference};
 use oxc_ast_visit::Visit;
 use oxc_semantic::SymbolId;
 
-use super::{Around, Rewriter, shorten};
+use super::{EnclosingFunction, Rewriter, shorten};
 use crate::check::is_global;
-use crate::instrument::place::What;
+use crate::instrument::place::SiteKind;
 
 impl<'s> Rewriter<'s> {
     pub(super) fn named_value(&mut self, name: &str, value: &Expression<'_>) {
@@ -17,7 +17,7 @@ impl<'s> Rewriter<'s> {
     }
 
     pub(super) fn enter(&mut self, name: Option<String>) {
-        // The script itself, where it is one function.
+        // The function that is the whole script.
         let unnamed = if self.functions.is_empty() && self.is_one_function {
             "<script>"
         } else {
@@ -27,10 +27,10 @@ impl<'s> Rewriter<'s> {
             .push(shorten(name.as_deref().unwrap_or(unnamed)));
     }
 
-    /// Whether a name that stands behind its declaration can still be without a value: where that
-    /// is being made, and in a function that can be called before.
+    /// Whether a name used after its declaration can still be without a value: in its own
+    /// initialiser, or in a function that can be called earlier.
     fn may_be_early(&self, symbol: SymbolId, declared_at: u32) -> bool {
-        let is_hoisted = |it: &Around| it.hoisted_at.is_some_and(|at| declared_at < at);
+        let is_hoisted = |it: &EnclosingFunction| it.hoisted_at.is_some_and(|at| declared_at < at);
         self.is_closer() && (self.beginning.contains(&symbol) || self.around.iter().any(is_hoisted))
     }
 
@@ -49,7 +49,7 @@ impl<'s> Rewriter<'s> {
             None => None,
         };
         let name = &it.name;
-        let what = What::Name {
+        let what = SiteKind::Name {
             declared_in_line: declared,
             name: crate::instrument::name(name),
         };

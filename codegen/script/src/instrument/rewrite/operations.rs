@@ -1,5 +1,5 @@
-//! Operators and templates, whose errors many an engine has no place for. The operands
-//! are made where they stand, and the watcher does what the operator would.
+//! Instruments operators and templates, because many engines report no location for their errors.
+//! The operands stay in place, and the instrumentation applies the operator.
 
 use oxc_ast::ast::{
     BinaryExpression, Expression, PrivateInExpression, TaggedTemplateExpression, TemplateLiteral,
@@ -10,13 +10,13 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
 
 use super::{Rewriter, up};
-use crate::instrument::place::What;
+use crate::instrument::place::SiteKind;
 
-/// Operators in operators that are watched; each becomes a call in a call.
+/// Maximum depth of nested operators that are instrumented; each becomes a nested call.
 const OPERATORS_MAX: usize = 40;
 
 impl<'s> Rewriter<'s> {
-    /// `a / b` as a call of the watcher, where it can fail.
+    /// Writes `a / b` as a call of the instrumentation, if it can fail.
     pub(super) fn binary(&mut self, it: &BinaryExpression<'_>) -> Option<String> {
         if !self.is_closer() || is_harmless(it) || self.operators >= OPERATORS_MAX {
             return None;
@@ -32,14 +32,15 @@ impl<'s> Rewriter<'s> {
         Some(self.budget.written(text))
     }
 
-    /// Only the second operand of a few is told of, and then what it was read from.
+    /// Records the place of an operator. Only `in` and `instanceof` record where their right
+    /// operand was read from.
     fn binary_place(&mut self, it: &BinaryExpression<'_>) -> (usize, String) {
         let from = match it.operator {
             BinaryOperator::In | BinaryOperator::Instanceof => self.from(&it.right),
             _ => None,
         };
         let up = up(from.as_ref());
-        let what = What::Operation {
+        let what = SiteKind::Operation {
             operator: it.operator.as_str().to_owned(),
             left: self.quote(it.left.span()),
             right: Some(self.quote(it.right.span())),
@@ -47,7 +48,7 @@ impl<'s> Rewriter<'s> {
         (self.place(it.span.start, what, from), up)
     }
 
-    /// The lines that end between two stretches.
+    /// Returns the line ends between two ranges.
     pub(super) fn lines_between(&self, left: Span, right: Span) -> String {
         let between = self.slice(left.end, right.start);
         "\n".repeat(between.matches('\n').count())
@@ -63,7 +64,7 @@ impl<'s> Rewriter<'s> {
             return None;
         }
         let operator = it.operator.as_str();
-        let what = What::Operation {
+        let what = SiteKind::Operation {
             operator: operator.to_owned(),
             left: self.quote(it.argument.span()),
             right: None,
@@ -76,13 +77,13 @@ impl<'s> Rewriter<'s> {
         Some(self.budget.written(text))
     }
 
-    /// What a template holds has to become a text.
+    /// Instruments the values in a template, which are converted to text.
     pub(super) fn template(&mut self, it: &TemplateLiteral<'_>) {
         for value in &it.expressions {
             let text = self.expression(value);
             if self.is_closer() && !matches!(value, Expression::StringLiteral(_)) {
                 let of = self.quote(value.span());
-                let place = self.place(value.span().start, What::Held { of }, None);
+                let place = self.place(value.span().start, SiteKind::Held { of }, None);
                 let text = self.budget.written(format!("look__o2({place},{text})"));
                 self.replace(value.span(), text);
             } else {
@@ -91,7 +92,8 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// What a template is handed to must be a function. What a member is called on would be lost.
+    /// Instruments the tag of a template, which must be a function. A tag that is a member access
+    /// stays unchanged, because it would lose its receiver.
     pub(super) fn tag(&mut self, it: &TaggedTemplateExpression<'_>) {
         let inner = it.tag.get_inner_expression();
         let is_member =
@@ -100,7 +102,7 @@ impl<'s> Rewriter<'s> {
             let text = self.expression(&it.tag);
             let from = self.from(&it.tag);
             let up = up(from.as_ref());
-            let what = What::Call {
+            let what = SiteKind::Call {
                 callee: self.quote(it.tag.span()),
                 on: None,
                 member: None,
@@ -116,7 +118,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// `#name in it`
+    /// Instruments `#name in it`.
     pub(super) fn private_in(&mut self, it: &PrivateInExpression<'_>) {
         if !self.is_closer() {
             return self.visit_expression(&it.right);
@@ -124,7 +126,7 @@ impl<'s> Rewriter<'s> {
         let text = self.expression(&it.right);
         let from = self.from(&it.right);
         let up = up(from.as_ref());
-        let what = What::Operation {
+        let what = SiteKind::Operation {
             operator: "in".to_owned(),
             left: format!("#{}", it.left.name),
             right: Some(self.quote(it.right.span())),
@@ -134,7 +136,7 @@ impl<'s> Rewriter<'s> {
     }
 }
 
-/// Comparing for identity never fails, nor does what is made of literals alone.
+/// Whether a comparison cannot fail: it compares identity, or only literals.
 fn is_harmless(it: &BinaryExpression<'_>) -> bool {
     let is_plain = |it: &Expression<'_>| {
         matches!(

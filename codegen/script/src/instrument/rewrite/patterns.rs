@@ -1,4 +1,4 @@
-//! What is taken apart or gone over.
+//! Instruments destructuring and iteration.
 
 use oxc_ast::ast::{BindingPattern, BindingProperty, Expression, FormalParameter, SpreadElement};
 use oxc_ast_visit::Visit;
@@ -7,27 +7,27 @@ use oxc_span::{GetSpan, Span};
 
 use super::{Rewriter, up};
 use crate::instrument::CALLBACK;
-use crate::instrument::place::{From, Inner, Key, Step, WaitKind, What};
-use codegen_shared::message::Look;
+use crate::instrument::place::{Key, NestedPattern, PathStep, SiteKind, ValueOrigin, WaitKind};
+use codegen_shared::message::InstrumentPass;
 
-/// Patterns in patterns that are followed.
+/// Maximum depth of nested patterns that are followed.
 const PATTERN_DEPTH_MAX: usize = 8;
 const KEY_BYTES_MAX: usize = 100;
 
 impl<'s> Rewriter<'s> {
-    /// Watches what is taken apart; `pattern` is what it is taken into.
+    /// Instruments a destructured value; `pattern` is its target.
     pub(super) fn apart(
         &mut self,
         pattern: Span,
         is_list: bool,
         value: &Expression<'_>,
-        inner: Vec<Inner>,
+        inner: Vec<NestedPattern>,
     ) -> usize {
         let text = self.expression(value);
         let from = self.from(value);
         let up = up(from.as_ref());
         let paths = paths(&inner);
-        let what = What::Apart {
+        let what = SiteKind::Apart {
             pattern: self.quote(pattern),
             of: self.object_text(value),
             is_each: false,
@@ -39,12 +39,12 @@ impl<'s> Rewriter<'s> {
         place
     }
 
-    /// The patterns inside a pattern, as long as nothing in between has a default.
+    /// Collects the patterns inside a pattern, down to the first default value.
     pub(super) fn inner(
         &self,
         pattern: &BindingPattern<'_>,
-        path: &[Step],
-        found: &mut Vec<Inner>,
+        path: &[PathStep],
+        found: &mut Vec<NestedPattern>,
     ) {
         if path.len() >= PATTERN_DEPTH_MAX {
             return;
@@ -53,16 +53,21 @@ impl<'s> Rewriter<'s> {
             BindingPattern::ObjectPattern(object) => {
                 for property in &object.properties {
                     let key = property.key.static_name().filter(|_| !property.computed);
-                    // What stands behind a long key would have it in each of its paths.
+                    // A long key is skipped, because each path below it would contain the key.
                     if let Some(key) = key.filter(|key| key.len() <= KEY_BYTES_MAX) {
-                        self.inside(&property.value, path, Step::Name(key.to_string()), found);
+                        self.inside(
+                            &property.value,
+                            path,
+                            PathStep::Name(key.to_string()),
+                            found,
+                        );
                     }
                 }
             }
             BindingPattern::ArrayPattern(list) => {
                 for (at, element) in list.elements.iter().enumerate() {
                     if let Some(element) = element {
-                        self.inside(element, path, Step::Index(at), found);
+                        self.inside(element, path, PathStep::Index(at), found);
                     }
                 }
             }
@@ -73,9 +78,9 @@ impl<'s> Rewriter<'s> {
     fn inside(
         &self,
         pattern: &BindingPattern<'_>,
-        path: &[Step],
-        step: Step,
-        found: &mut Vec<Inner>,
+        path: &[PathStep],
+        step: PathStep,
+        found: &mut Vec<NestedPattern>,
     ) {
         let is_list = match pattern {
             BindingPattern::ObjectPattern(_) => false,
@@ -89,7 +94,7 @@ impl<'s> Rewriter<'s> {
         let path: Vec<_> = path.iter().cloned().chain([step]).collect();
         let span = pattern.span();
         let (line, column) = self.lines.place(span.start);
-        found.push(Inner {
+        found.push(NestedPattern {
             line,
             column,
             pattern: self.quote(span),
@@ -99,7 +104,8 @@ impl<'s> Rewriter<'s> {
         self.inner(pattern, &path, found);
     }
 
-    /// A pattern in a pattern finds out of `undefined` from a default that it must not use.
+    /// Detects `undefined` in a nested pattern: adds a default value whose evaluation reports the
+    /// failure.
     pub(super) fn nested(
         &mut self,
         pattern: &BindingPattern<'_>,
@@ -113,7 +119,7 @@ impl<'s> Rewriter<'s> {
             return None;
         }
         let span = pattern.span();
-        let what = What::Inside {
+        let what = SiteKind::Inside {
             pattern: self.quote(span),
             from,
         };
@@ -123,8 +129,8 @@ impl<'s> Rewriter<'s> {
         Some(place)
     }
 
-    /// And out of `null` from what stands in front of it: the member under a name of its own, and
-    /// a key that is computed from it.
+    /// Detects `null` in a nested pattern: adds two properties before it. The first assigns the
+    /// member to a new name; the second has a computed key that checks this name.
     pub(super) fn nested_member(&mut self, property: &BindingProperty<'_>) {
         let key = property.key.static_name().filter(|_| !property.computed);
         let from = key.as_deref().map(crate::instrument::name);
@@ -138,7 +144,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// Each value that a loop goes over is taken apart by its head.
+    /// Instruments the values that the head of a loop destructures.
     pub(super) fn each_apart(&mut self, pattern: &BindingPattern<'_>, value: Span) {
         let is_list = match pattern {
             BindingPattern::ObjectPattern(_) => false,
@@ -148,7 +154,7 @@ impl<'s> Rewriter<'s> {
         let mut inner = Vec::new();
         self.inner(pattern, &[], &mut inner);
         let paths = paths(&inner);
-        let what = What::Apart {
+        let what = SiteKind::Apart {
             pattern: self.quote(pattern.span()),
             of: self.quote(value),
             is_each: true,
@@ -161,7 +167,7 @@ impl<'s> Rewriter<'s> {
         edit.text = format!("look__i2({},{place},{is_list},{paths})", edit.text);
     }
 
-    /// Names that stand for members from now on.
+    /// Records that names have the values of members from here on.
     pub(super) fn name_members(
         &mut self,
         pattern: &BindingPattern<'_>,
@@ -178,7 +184,7 @@ impl<'s> Rewriter<'s> {
                 && !property.computed
             {
                 self.budget.place();
-                let from = From {
+                let from = ValueOrigin {
                     place,
                     of: of.clone(),
                     key: Key::Name(crate::instrument::name(&key)),
@@ -190,7 +196,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    pub(super) fn name(&mut self, symbol: Option<SymbolId>, from: From) {
+    pub(super) fn name(&mut self, symbol: Option<SymbolId>, from: ValueOrigin) {
         if let Some(symbol) = symbol
             && !self.scoping.symbol_is_mutated(symbol)
         {
@@ -203,9 +209,9 @@ impl<'s> Rewriter<'s> {
         let from = self.from(value);
         let up = up(from.as_ref());
         let of = self.quote(value.span());
-        let place = self.place(value.span().start, What::Over { of }, from);
+        let place = self.place(value.span().start, SiteKind::Over { of }, from);
         let text = format!("look__i({text},{place},{is_later}{up})");
-        let text = if is_later && self.look == Look::Waits {
+        let text = if is_later && self.look == InstrumentPass::Awaits {
             let place = self.wait_place(value, value.span().start, WaitKind::ForAwait);
             format!("look__y2({place},{text})")
         } else {
@@ -214,7 +220,8 @@ impl<'s> Rewriter<'s> {
         self.replace(value.span(), text);
     }
 
-    /// A function that is handed on: what it takes apart may be `null`.
+    /// Instruments a function that is passed as an argument: its destructured parameters may be
+    /// `null`.
     pub(super) fn callback(&mut self, it: &Expression<'_>) {
         self.next_function = Some(CALLBACK.to_owned());
         let (parameters, is_async) = match it.get_inner_expression() {
@@ -227,7 +234,7 @@ impl<'s> Rewriter<'s> {
         let text = self.expression(it);
         let patterns = parameters.items.iter().enumerate();
         let patterns = patterns.filter(|(_, parameter)| is_unguarded(parameter));
-        // The same place that finds out of `undefined`.
+        // Uses the same place as the check for `undefined`.
         let watched: Vec<String> = patterns
             .filter_map(|(number, parameter)| {
                 let place = self.given.get(&parameter.pattern.span().start)?;
@@ -247,13 +254,14 @@ impl<'s> Rewriter<'s> {
     }
 }
 
-/// The ways to the patterns in a pattern, as the watcher takes them; those to a list say so first.
-fn paths(inner: &[Inner]) -> String {
-    let one = |it: &Inner| {
+/// Writes the paths to nested patterns as an argument; the path of a list pattern starts with
+/// `true`.
+fn paths(inner: &[NestedPattern]) -> String {
+    let one = |it: &NestedPattern| {
         let list = it.is_list.then(|| "true".to_owned());
         let steps = it.path.iter().map(|step| match step {
-            Step::Name(name) => crate::text::literal(name),
-            Step::Index(at) => at.to_string(),
+            PathStep::Name(name) => crate::text::literal(name),
+            PathStep::Index(at) => at.to_string(),
         });
         let steps: Vec<_> = list.into_iter().chain(steps).collect();
         format!("[{}]", steps.join(","))
@@ -262,7 +270,7 @@ fn paths(inner: &[Inner]) -> String {
     format!("[{}]", all.join(","))
 }
 
-/// A parameter that takes apart whatever it is given.
+/// Whether a parameter destructures its argument without a default.
 pub(super) fn is_unguarded(parameter: &FormalParameter<'_>) -> bool {
     let is_pattern = matches!(
         parameter.pattern,

@@ -1,4 +1,4 @@
-//! Which parts of a script are watched, and how each is found.
+//! Decides which parts of a script are instrumented, and visits each.
 
 use oxc_allocator::Vec as ArenaVec;
 use oxc_ast::ast::{
@@ -18,9 +18,9 @@ use oxc_syntax::scope::ScopeFlags;
 
 use super::names::is_function;
 use super::patterns::is_unguarded;
-use super::{Around, Rewriter};
-use crate::instrument::place::{From, WaitKind, What};
-use codegen_shared::message::Look;
+use super::{EnclosingFunction, Rewriter};
+use crate::instrument::place::{SiteKind, ValueOrigin, WaitKind};
+use codegen_shared::message::InstrumentPass;
 
 impl<'a> Visit<'a> for Rewriter<'_> {
     fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
@@ -43,8 +43,8 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         self.replace(it.span, text);
     }
 
-    /// Becomes one condition after the other; it begins with a name, so that it cannot be taken
-    /// for the arguments of what stands in the line before.
+    /// Writes a chain as nested conditions. The text starts with a name, so that it is not parsed
+    /// as the arguments of a call on the line before.
     fn visit_chain_expression(&mut self, it: &ChainExpression<'a>) {
         let mut before = String::new();
         let text = match &it.expression {
@@ -62,7 +62,8 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         self.replace(it.span, text);
     }
 
-    /// What is deleted must stay a member, and `typeof` may ask for a name that is not there.
+    /// Leaves the operands of `delete` and `typeof` unchanged: `delete` needs a member access, and
+    /// `typeof` accepts undeclared names.
     fn visit_unary_expression(&mut self, it: &UnaryExpression<'a>) {
         let is_chain = matches!(
             it.argument.get_inner_expression(),
@@ -110,9 +111,12 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         self.returned(it);
     }
 
-    /// A script that is one expression is awaited itself.
+    /// Instruments a script that is one expression; its value is awaited.
     fn visit_expression_statement(&mut self, it: &ExpressionStatement<'a>) {
-        if self.look == Look::Waits && self.is_one_expression && self.functions.is_empty() {
+        if self.look == InstrumentPass::Awaits
+            && self.is_one_expression
+            && self.functions.is_empty()
+        {
             let at = it.expression.span().start;
             self.waited(&it.expression, at, WaitKind::Return);
         } else {
@@ -167,14 +171,14 @@ impl<'a> Visit<'a> for Rewriter<'_> {
 
     fn visit_throw_statement(&mut self, it: &ThrowStatement<'a>) {
         let text = self.expression(&it.argument);
-        // An error that was made elsewhere knows its place.
+        // An error that was created elsewhere has recorded that place.
         let is_new = matches!(it.argument, Expression::NewExpression(_));
         let at = if is_new {
             it.argument.span().start
         } else {
             it.span.start
         };
-        let place = self.place(at, What::Throw, None);
+        let place = self.place(at, SiteKind::Throw, None);
         let text = format!("look__x({text},{place},{is_new})");
         self.replace(it.argument.span(), text);
     }
@@ -194,7 +198,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
                     let named_in_line = Some(from.named_in_line.unwrap_or(line));
                     self.name(
                         name.symbol_id.get(),
-                        From {
+                        ValueOrigin {
                             named_in_line,
                             ..from
                         },
@@ -269,7 +273,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         let own = it.id.as_ref().map(|id| id.name.to_string());
         let is_declared = it.r#type == FunctionType::FunctionDeclaration;
         self.enter(own.or(given));
-        self.around.push(Around {
+        self.around.push(EnclosingFunction {
             is_async: it.r#async,
             hoisted_at: is_declared.then_some(it.span.start),
             is_derived: std::mem::take(&mut self.begins_derived),
@@ -282,7 +286,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
     fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
         let given = self.next_function.take();
         self.enter(given);
-        self.around.push(Around {
+        self.around.push(EnclosingFunction {
             is_async: it.r#async,
             hoisted_at: None,
             is_derived: self.around.last().is_some_and(|it| it.is_derived),
@@ -292,7 +296,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
             value => {
                 self.visit_formal_parameters(&it.params);
                 match value.as_expression() {
-                    Some(value) if it.r#async && self.look == Look::Waits => {
+                    Some(value) if it.r#async && self.look == InstrumentPass::Awaits => {
                         self.waited(value, value.span().start, WaitKind::Return);
                     }
                     Some(value) => self.visit_expression(value),
@@ -304,7 +308,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         self.functions.pop();
     }
 
-    /// A name that has no value yet, or that nothing declares.
+    /// Instruments a name that may not have a value yet, or that is not declared.
     fn visit_expression(&mut self, it: &Expression<'a>) {
         match it {
             _ if self.budget.is_spent() => {}
@@ -325,13 +329,14 @@ impl<'a> Visit<'a> for Rewriter<'_> {
         }
     }
 
-    /// A parameter that takes nothing apart finds out only from a default that it must not.
+    /// Instruments parameters. A pattern without a default value gets one that reports a missing
+    /// argument.
     fn visit_formal_parameters(&mut self, it: &FormalParameters<'a>) {
         for (at, parameter) in it.items.iter().enumerate() {
             let pattern = &parameter.pattern;
             if is_unguarded(parameter) {
                 let span = pattern.span();
-                let what = What::Given {
+                let what = SiteKind::Given {
                     pattern: self.quote(span),
                     number: at + 1,
                 };

@@ -1,28 +1,28 @@
-//! What a script waits for.
+//! Instruments what a script awaits.
 
 use oxc_ast::ast::{AwaitExpression, Expression, ReturnStatement};
 use oxc_ast_visit::Visit;
 use oxc_span::GetSpan;
 
 use super::Rewriter;
-use crate::instrument::place::{WaitKind, What};
-use codegen_shared::message::Look;
+use crate::instrument::place::{SiteKind, WaitKind};
+use codegen_shared::message::InstrumentPass;
 
 impl<'s> Rewriter<'s> {
     pub(super) fn awaited(&mut self, it: &AwaitExpression<'_>) {
-        if self.look == Look::First {
+        if self.look == InstrumentPass::Calls {
             return self.visit_expression(&it.argument);
         }
         self.waited(&it.argument, it.span.start, WaitKind::Await);
     }
 
-    /// What an asynchronous function returns is waited for as well.
+    /// Instruments the value that an async function returns, which is awaited as well.
     pub(super) fn returned(&mut self, it: &ReturnStatement<'_>) {
         let Some(value) = &it.argument else {
             return;
         };
         let is_async = self.around.last().is_none_or(|it| it.is_async);
-        if self.look == Look::Waits && is_async {
+        if self.look == InstrumentPass::Awaits && is_async {
             self.waited(value, value.span().start, WaitKind::Return);
         } else {
             self.visit_expression(value);
@@ -38,6 +38,6 @@ impl<'s> Rewriter<'s> {
 
     pub(super) fn wait_place(&mut self, of: &Expression<'_>, at: u32, kind: WaitKind) -> usize {
         let of = self.quote(of.span());
-        self.place(at, What::Wait { of, kind }, None)
+        self.place(at, SiteKind::Wait { of, kind }, None)
     }
 }

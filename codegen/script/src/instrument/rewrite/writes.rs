@@ -1,4 +1,4 @@
-//! What is given a value: names that must keep theirs, and members that cannot be set.
+//! Instruments assignments: to constants, and to members that cannot be set.
 
 use oxc_ast::ast::{
     AssignmentExpression, AssignmentTarget, IdentifierReference, SimpleAssignmentTarget,
@@ -9,11 +9,11 @@ use oxc_span::GetSpan;
 
 use super::Rewriter;
 use super::members::Member;
-use crate::instrument::place::{Key, What};
+use crate::instrument::place::{Key, SiteKind};
 use crate::text::literal;
 
 impl<'s> Rewriter<'s> {
-    /// An assignment that is watched itself, and not only its two sides.
+    /// Instruments the assignment itself; its two sides are instrumented elsewhere.
     pub(super) fn assigned(&mut self, it: &AssignmentExpression<'_>) -> Option<String> {
         if !self.is_closer() || it.operator.is_logical() {
             return None;
@@ -42,8 +42,8 @@ impl<'s> Rewriter<'s> {
         self.written_member(it, &member)
     }
 
-    /// `a.b = c` as a call of the watcher, which sets the member in the script's own words:
-    /// what they do to one that cannot be set depends on where they stand.
+    /// Writes `a.b = c` as a call of the instrumentation. Code inside the script sets the member,
+    /// because in strict mode a read-only member throws and in sloppy mode it does not.
     fn written_member(
         &mut self,
         it: &AssignmentExpression<'_>,
@@ -79,7 +79,7 @@ impl<'s> Rewriter<'s> {
         Some(self.budget.written(text))
     }
 
-    /// `a++` of what must keep its value.
+    /// Instruments `a++` on a constant.
     pub(super) fn updated(&mut self, it: &UpdateExpression<'_>) {
         if let SimpleAssignmentTarget::AssignmentTargetIdentifier(name) = &it.argument
             && let Some(place) = self.constant(name, it.span.start)
@@ -95,7 +95,7 @@ impl<'s> Rewriter<'s> {
         if !self.is_closer() || !self.scoping.symbol_flags(symbol).is_const_variable() {
             return None;
         }
-        let what = What::Constant {
+        let what = SiteKind::Constant {
             name: crate::instrument::name(&name.name),
             declared_in_line: self.lines.place(self.scoping.symbol_span(symbol).start).0,
         };
@@ -103,7 +103,7 @@ impl<'s> Rewriter<'s> {
     }
 
     fn operation(&mut self, it: &AssignmentExpression<'_>, operator: &str) -> usize {
-        let what = What::Operation {
+        let what = SiteKind::Operation {
             operator: operator.to_owned(),
             left: self.quote(it.left.span()),
             right: Some(self.quote(it.right.span())),
@@ -113,7 +113,7 @@ impl<'s> Rewriter<'s> {
 
     fn write_place(&mut self, member: &Member<'_, '_>) -> usize {
         let (Key::Name(name) | Key::Computed(name)) = &member.key;
-        let what = What::Write {
+        let what = SiteKind::Write {
             of: self.object_text(member.object),
             member: name.clone(),
         };
@@ -121,7 +121,7 @@ impl<'s> Rewriter<'s> {
         self.place(member.object.span().start, what, from)
     }
 
-    /// A name as it is read.
+    /// Writes the current value of a name.
     fn named(&mut self, name: &IdentifierReference<'_>) -> String {
         self.render(name.span, |this| this.use_name(name))
     }

@@ -1,0 +1,357 @@
+//! Tracks one run: the labels that have reached it, the destinations that trusted text named, and
+//! the numbers of allowed calls and sent bytes. The facts of a call are computed from this state.
+//!
+//! Labels are only added to a run, never removed. An error adds labels like a result.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use sandbox_protocol::{Failure, Outcome};
+use serde::{Deserialize, Serialize};
+
+use super::destination::{self, Destination};
+
+use super::known_destinations::KnownDestinations;
+use super::lookalike;
+use super::paths::{NamedPath, ResolvedPath, Roots};
+use super::shares::Pieces;
+use super::texts;
+use crate::call::Args;
+use crate::catalog::Tool;
+use crate::facts::{Counts, Facts, LargeText, RepeatedText, TEXT_BYTES_MAX, Time};
+use crate::id::{CallId, Digest, ToolId};
+use crate::labels::{Labelling, Labels, Leaf, leaves};
+use crate::session::DisclosedTools;
+
+/// The input of the tracker, which is fixed before the run starts.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSpec {
+    /// State carried over from the session; empty for a run without a session.
+    pub carried: SessionFlow,
+    /// Labels of the run's input. They are trusted because the caller that starts the run sets
+    /// them.
+    pub input_labels: Labels,
+    /// Destinations that the configuration names.
+    pub known: Arc<KnownDestinations>,
+}
+
+/// State that a session passes from run to run: read when a run starts, updated when it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFlow {
+    /// Union of the labels of all data that the session's runs read, since all of it may have
+    /// reached the model.
+    pub labels: Labels,
+    /// Number of allowed calls by tool.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<ToolId, u64>,
+    /// Total size of the arguments that were sent to tools that write outside.
+    #[serde(default)]
+    pub bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct FlowTracker {
+    spec: FlowSpec,
+    /// The descriptions that were shown in the session.
+    disclosed: DisclosedTools,
+    script_trusted: bool,
+    labels: Labels,
+    /// Destinations named by the script, if it is trusted, and by trusted results.
+    known: KnownDestinations,
+    pieces: Pieces,
+    calls: BTreeMap<ToolId, u64>,
+    bytes: u64,
+    /// Calls that were made before anything untrusted had reached the run.
+    calls_before_untrusted: BTreeSet<CallId>,
+    paths: HashMap<NamedPath, Roots>,
+}
+
+impl SessionFlow {
+    /// Adds the state of another run of the session that has ended. Nothing is removed.
+    pub fn join(&mut self, other: &Self) {
+        self.labels.join(&other.labels);
+        for (tool, calls) in &other.calls {
+            let known = self.calls.entry(tool.clone()).or_default();
+            *known = known.saturating_add(*calls);
+        }
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+impl FlowTracker {
+    pub(crate) fn new(spec: FlowSpec, disclosed: DisclosedTools, script: &str) -> Self {
+        let labels = spec.carried.labels.clone().joined(&spec.input_labels);
+        let script_trusted = !spec.carried.labels.is_untrusted();
+        let known = if script_trusted {
+            KnownDestinations::of_script(script)
+        } else {
+            KnownDestinations::default()
+        };
+        Self {
+            spec,
+            disclosed,
+            script_trusted,
+            labels,
+            known,
+            pieces: Pieces::default(),
+            calls: BTreeMap::new(),
+            bytes: 0,
+            calls_before_untrusted: BTreeSet::new(),
+            paths: HashMap::new(),
+        }
+    }
+
+    /// Records the roots that the shell found for the paths of the next calls.
+    pub(crate) fn add_resolved_paths(&mut self, paths: Vec<ResolvedPath>) {
+        self.paths
+            .extend(paths.into_iter().map(|it| (it.path, it.roots)));
+    }
+
+    /// Forgets resolved paths: a path may lead elsewhere when the next call is made.
+    pub(crate) fn forget_paths(&mut self) {
+        self.paths.clear();
+    }
+
+    /// Adds descriptions that were shown during the run.
+    pub(crate) fn add_disclosed(&mut self, tools: &[(ToolId, Digest)]) {
+        self.disclosed.add(tools);
+    }
+
+    pub(crate) fn facts(&mut self, call: CallId, tool: &Tool, args: &Args, now_ms: u64) -> Facts {
+        if !self.labels.is_untrusted() {
+            self.calls_before_untrusted.insert(call);
+        }
+        let labelling = &*tool.labelling;
+        let mut facts = Facts {
+            labels: self.labels.clone(),
+            script_trusted: self.script_trusted,
+            writes: labelling.writes,
+            counts: self.counts(&tool.id),
+            time: Time::at(now_ms),
+            disclosed: self.disclosed.allows(tool),
+            pinned: tool.pinned,
+            ..Facts::default()
+        };
+        self.destinations(tool, args, &mut facts);
+        self.path_roots(tool, args, &mut facts);
+        let leaves = leaves(args.value());
+        if labelling.is_sink() {
+            facts.shares = self.shares(&leaves);
+        }
+        facts.large_texts = leaves.into_iter().filter_map(large).collect();
+        facts
+    }
+
+    fn counts(&self, tool: &ToolId) -> Counts {
+        let of = |calls: &BTreeMap<ToolId, u64>| calls.get(tool).copied().unwrap_or_default();
+        let calls_run = of(&self.calls);
+        Counts {
+            calls_run,
+            calls_session: calls_run.saturating_add(of(&self.spec.carried.calls)),
+            bytes_run: self.bytes,
+            bytes_session: self.bytes.saturating_add(self.spec.carried.bytes),
+        }
+    }
+
+    fn destinations(&self, tool: &Tool, args: &Args, facts: &mut Facts) {
+        let explains = |it: &Destination| self.known.explains(it) || self.spec.known.explains(it);
+        destinations(&tool.labelling, args, explains, facts);
+    }
+
+    fn path_roots(&self, tool: &Tool, args: &Args, facts: &mut Facts) {
+        let named: Vec<Leaf> = tool
+            .labelling
+            .paths
+            .iter()
+            .flat_map(|field| field.leaves(args.value()))
+            .collect();
+        let mut roots = BTreeSet::new();
+        let mut all_known = !named.is_empty();
+        for leaf in named {
+            if lookalike::is_doubtful(&leaf.text) {
+                facts.lookalikes.insert(leaf.pointer);
+            }
+            let path = NamedPath {
+                server: tool.id.server.clone(),
+                text: leaf.text,
+            };
+            match self.paths.get(&path) {
+                Some(found) => roots.extend(found.0.iter().cloned()),
+                None => all_known = false,
+            }
+        }
+        facts.path_roots = (all_known && !roots.is_empty()).then_some(roots);
+    }
+
+    fn shares(&self, leaves: &[Leaf]) -> Vec<RepeatedText> {
+        let mut shares = Vec::new();
+        for leaf in leaves {
+            for (call, pieces) in self.pieces.found_in(&leaf.text) {
+                let field = leaf.pointer.clone();
+                shares.push(RepeatedText {
+                    field,
+                    call,
+                    pieces,
+                });
+            }
+        }
+        shares
+    }
+
+    /// Counts a call that was allowed.
+    pub(crate) fn count_allowed(&mut self, tool: &Tool, args_bytes: usize) {
+        let calls = self.calls.entry(tool.id.clone()).or_default();
+        *calls = calls.saturating_add(1);
+        if tool.labelling.writes.external {
+            self.bytes = self.bytes.saturating_add(args_bytes as u64);
+        }
+    }
+
+    /// Records the outcome of a sent call when the run receives the outcome.
+    pub(crate) fn record_outcome(&mut self, call: CallId, tool: &Tool, outcome: &Outcome) {
+        let reads = &tool.labelling.reads;
+        let was_before_untrusted = self.calls_before_untrusted.remove(&call);
+        // A result is untrusted if untrusted data may have caused the call or the tool reads
+        // untrusted data.
+        let is_trusted = was_before_untrusted && !reads.is_untrusted();
+        self.labels.join(reads);
+        let (known, pieces) = (&mut self.known, &mut self.pieces);
+        let mut text = |text: &str| {
+            if is_trusted {
+                known.learn(text);
+            }
+            pieces.add(call, text);
+        };
+        match outcome {
+            Outcome::Value(json) => texts::each(json, text),
+            Outcome::Failure(Failure {
+                message,
+                content,
+                structured_content,
+                ..
+            }) => {
+                text(message);
+                texts::each(content, &mut text);
+                texts::each(structured_content, text);
+            }
+        }
+    }
+
+    /// Returns the labels that have reached the run so far.
+    pub(crate) fn labels_so_far(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Returns the state that the session keeps from this run.
+    pub(crate) fn carried(&self) -> SessionFlow {
+        SessionFlow {
+            labels: self.labels.clone(),
+            calls: self.calls.clone(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// Computes the destination facts of a call from its arguments.
+fn destinations(
+    labelling: &Labelling,
+    args: &Args,
+    explains: impl Fn(&Destination) -> bool,
+    facts: &mut Facts,
+) {
+    let fields = &labelling.destinations;
+    let leaves: BTreeMap<String, String> = fields
+        .iter()
+        .flat_map(|field| field.leaves(args.value()))
+        .map(|leaf| (leaf.pointer, leaf.text))
+        .collect();
+    if leaves.is_empty() {
+        facts.dest_explained = labelling.fixed_destination.then_some(true);
+        return;
+    }
+    let (mut hosts, mut addresses, mut domains) = (
+        Some(BTreeSet::new()),
+        Some(BTreeSet::new()),
+        Some(BTreeSet::new()),
+    );
+    for (pointer, text) in &leaves {
+        let destination = destination::read(text);
+        if !explains(&destination) {
+            facts.dest_unexplained.insert(pointer.clone());
+        }
+        if lookalike::is_doubtful(text) {
+            facts.lookalikes.insert(pointer.clone());
+        }
+        // A set contains every destination, or it is absent.
+        match destination {
+            Destination::Web(web) => {
+                if let Some(hosts) = &mut hosts {
+                    hosts.insert(web.host);
+                }
+                (addresses, domains) = (None, None);
+            }
+            Destination::Mail(list) => {
+                for address in list {
+                    if let Some(addresses) = &mut addresses {
+                        addresses.insert(address.text);
+                    }
+                    if let Some(domains) = &mut domains {
+                        domains.insert(address.domain);
+                    }
+                }
+                hosts = None;
+            }
+            Destination::Name(_) | Destination::Unclear => {
+                (hosts, addresses, domains) = (None, None, None);
+            }
+        }
+    }
+    facts.dest_explained = Some(facts.dest_unexplained.is_empty());
+    (facts.dest_hosts, facts.dest_addresses, facts.dest_domains) = (hosts, addresses, domains);
+}
+
+/// Computes the facts that depend only on the arguments, for arguments that no run has sent:
+/// destinations, roots, lookalikes and long texts. With `explained`, every destination counts as
+/// named by a trusted source.
+pub(crate) fn facts_without_run(
+    labelling: &Labelling,
+    args: &Args,
+    (known, explained): (&KnownDestinations, bool),
+    roots: Option<BTreeSet<String>>,
+    facts: &mut Facts,
+) {
+    let explains = |it: &Destination| explained || known.explains(it);
+    destinations(labelling, args, explains, facts);
+    let fields = labelling.paths.iter();
+    let named: Vec<Leaf> = fields.flat_map(|it| it.leaves(args.value())).collect();
+    let doubtful = named
+        .iter()
+        .filter(|leaf| lookalike::is_doubtful(&leaf.text));
+    facts
+        .lookalikes
+        .extend(doubtful.map(|leaf| leaf.pointer.clone()));
+    let roots = roots.filter(|roots| !roots.is_empty());
+    facts.path_roots = roots.filter(|_| !named.is_empty());
+    facts.large_texts = large_texts(args);
+}
+
+/// Returns the digest and length of each long text of a call.
+#[must_use]
+pub fn large_texts(args: &Args) -> BTreeMap<String, LargeText> {
+    let leaves = leaves(args.value()).into_iter();
+    leaves.filter_map(large).collect()
+}
+
+fn large(leaf: Leaf) -> Option<(String, LargeText)> {
+    let Leaf { pointer, text } = leaf;
+    (text.len() > TEXT_BYTES_MAX).then(|| {
+        let large = LargeText {
+            bytes: text.len() as u64,
+            digest: Digest::sha256(text.as_bytes()),
+        };
+        (pointer, large)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Defines what a tool reads and writes, and which arguments name the destination. A labelling
+//! comes from the configuration, never from the server.
+
+use serde::{Deserialize, Serialize};
+
+use super::field::Field;
+use super::label::{Label, Labels};
+
+/// The labelling of one tool. The default is the worst case: the tool reads and writes everything,
+/// and no argument is known to name a destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelling {
+    /// Labels of the tool's results and errors.
+    pub reads: Labels,
+    pub writes: Writes,
+    /// Arguments that name who receives the data, or what is changed.
+    pub destinations: Vec<Field>,
+    /// Whether a call without a named destination always goes to the same, acceptable one.
+    pub fixed_destination: bool,
+    /// Arguments that are file paths on this machine.
+    pub paths: Vec<Field>,
+}
+
+/// The effects that a tool has with its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Writes {
+    /// Whether the arguments are sent to others outside.
+    pub external: bool,
+    /// Whether a call changes something outside.
+    pub state: bool,
+}
+
+impl Default for Writes {
+    /// Returns the worst case, for a tool without labels.
+    fn default() -> Self {
+        Self {
+            external: true,
+            state: true,
+        }
+    }
+}
+
+impl Default for Labelling {
+    fn default() -> Self {
+        Self {
+            reads: Labels::worst(),
+            writes: Writes::default(),
+            destinations: Vec::new(),
+            fixed_destination: false,
+            paths: Vec::new(),
+        }
+    }
+}
+
+impl Labelling {
+    /// Returns the worst case if these labels are in use: the tool may read data of every known
+    /// class.
+    #[must_use]
+    pub fn worst<'a>(known: impl IntoIterator<Item = &'a Label>) -> Self {
+        let mut worst = Self::default();
+        worst.reads.join(&known.into_iter().cloned().collect());
+        worst
+    }
+
+    /// Combines two labellings; the stricter value of each property counts.
+    #[must_use]
+    pub fn joined(mut self, other: &Self) -> Self {
+        self.reads.join(&other.reads);
+        self.writes.external |= other.writes.external;
+        self.writes.state |= other.writes.state;
+        self.fixed_destination &= other.fixed_destination;
+        extend(&mut self.destinations, &other.destinations);
+        extend(&mut self.paths, &other.paths);
+        self
+    }
+
+    /// Whether a call can have any effect outside.
+    #[must_use]
+    pub fn is_sink(&self) -> bool {
+        self.writes.external || self.writes.state
+    }
+}
+
+fn extend(fields: &mut Vec<Field>, others: &[Field]) {
+    for other in others {
+        if !fields.contains(other) {
+            fields.push(other.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unlabelled_tool_reads_every_class_in_use() {
+        let mail = Label::parse("private:mail").unwrap();
+        let labelling = Labelling::worst([&mail]);
+        assert!(labelling.reads.contains(&mail) && labelling.reads.is_untrusted());
+        assert!(labelling.writes.external && labelling.writes.state);
+    }
+
+    #[test]
+    fn stricter_combines_both_labellings() {
+        let quiet = Labelling {
+            reads: Labels::default(),
+            writes: Writes {
+                external: false,
+                state: true,
+            },
+            destinations: vec![Field::parse("/a").unwrap()],
+            fixed_destination: true,
+            paths: Vec::new(),
+        };
+        let joined = quiet.clone().joined(&Labelling::default());
+        assert_eq!(joined.reads, Labels::worst());
+        assert!(
+            joined.writes.external
+                && !joined.fixed_destination
+                && joined.destinations == quiet.destinations
+        );
+    }
+}

@@ -1,0 +1,247 @@
+//! Converts a call as rules see it to real calls: arguments that fit the schema, and the facts that
+//! follow from them. Properties of the sketch that no real call can have are dropped; the decision
+//! on the call shows the difference.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::assumptions::{COUNTED_MAX, ToolSubject, fixed, spelt};
+use super::generator::PartialRequest;
+use crate::call::Args;
+use crate::facts::{Counts, Facts, Time};
+use crate::flow;
+use crate::labels::Label;
+use crate::limits::Limits;
+use crate::policy::fact::UNMODELLED;
+use crate::policy::mentions::{ARGS, Mentions};
+use crate::policy::model::{Record, Type, may_be_lost};
+
+/// A Monday, in milliseconds since the epoch.
+const MONDAY_MS: u64 = 1_795_392_000_000;
+/// An integer that a double holds exactly and that does not fit into 64 bits.
+const HUGE: f64 = 1e19;
+const HOUR_MS: u64 = 3_600_000;
+
+/// A call that fits the input schema of its tool.
+#[derive(Debug, Clone)]
+pub(super) struct SampledCall {
+    pub(super) args: Args,
+    pub(super) facts: Facts,
+}
+
+/// Returns the calls that a sketch describes: two calls if it describes two different times.
+pub(super) fn draw(
+    subject: &ToolSubject,
+    mentions: &Mentions,
+    record: &Record,
+    sketch: &PartialRequest,
+) -> Vec<SampledCall> {
+    let Some(args) = arguments(subject, mentions, record, sketch) else {
+        return Vec::new();
+    };
+    let mut facts = fixed(subject);
+    stated(sketch, &mut facts);
+    let explained = match sketch.get("dest_explained") {
+        Some(explained) => explained == &Json::Bool(true),
+        None => texts(sketch, "dest_unexplained").is_empty(),
+    };
+    let roots: BTreeSet<String> = texts(sketch, "path_roots").into_iter().collect();
+    let known = (&*subject.known, explained);
+    flow::facts_without_run(&subject.labelling, &args, known, Some(roots), &mut facts);
+    times(sketch)
+        .into_iter()
+        .map(|time| SampledCall {
+            args: args.clone(),
+            facts: Facts {
+                time,
+                ..facts.clone()
+            },
+        })
+        .collect()
+}
+
+fn arguments(
+    subject: &ToolSubject,
+    mentions: &Mentions,
+    record: &Record,
+    sketch: &PartialRequest,
+) -> Option<Args> {
+    let mut args = subject.sample.clone()?;
+    if let Json::Object(members) = &mut args {
+        let wanted = sketch.get(ARGS).and_then(Json::as_object);
+        let is_mentioned = |name: &str| mentions.args.contains(name);
+        lay(
+            members,
+            wanted.unwrap_or(&Map::new()),
+            record,
+            &is_mentioned,
+        );
+        let is_lost = |it: &Json| it.as_array().is_some_and(|items| !items.is_empty());
+        if sketch.get(UNMODELLED).is_some_and(is_lost) {
+            members.insert("x".into(), Json::Null);
+        }
+    }
+    destinations(subject, sketch, &mut args);
+    if !subject.accepts(&args) {
+        return None;
+    }
+    Args::parse(args.to_string().as_bytes(), &Limits::default()).ok()
+}
+
+/// Replaces the members of an object that rules see by the sketch's values, and keeps the others.
+fn lay(
+    members: &mut Map<String, Json>,
+    wanted: &Map<String, Json>,
+    record: &Record,
+    is_seen: &dyn Fn(&str) -> bool,
+) {
+    for (name, member) in &record.0 {
+        let Some(kind) = member.kind.as_ref().filter(|_| is_seen(name)) else {
+            continue;
+        };
+        match (wanted.get(name), kind) {
+            (Some(Json::Object(inner)), Type::Record(record)) => {
+                let slot = members.entry(name.clone()).or_insert_with(|| json!({}));
+                if let Json::Object(slot) = slot {
+                    lay(slot, inner, record, &|_| true);
+                }
+            }
+            (Some(value), _) => {
+                members.insert(name.clone(), to_plain_json(value));
+            }
+            // The member is required, and rules must not see its value.
+            (None, kind) if member.always && may_be_lost(kind) => {
+                members.insert(name.clone(), json!(HUGE));
+            }
+            (None, _) => {
+                members.shift_remove(name);
+            }
+        }
+    }
+}
+
+/// Returns a value that a call can contain: not every 64-bit integer can be written exactly.
+fn to_plain_json(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => items.iter().map(to_plain_json).collect(),
+        value => value
+            .as_i64()
+            .map_or_else(|| value.clone(), |it| spelt(it).into()),
+    }
+}
+
+/// Sets the arguments that name destinations, so that the wanted facts follow.
+fn destinations(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json) {
+    let hosts = texts(sketch, "dest_hosts").into_iter();
+    let mut wanted: Vec<String> = hosts.map(|host| format!("https://{host}/")).collect();
+    wanted.extend(texts(sketch, "dest_addresses"));
+    if wanted.is_empty() {
+        let domains = texts(sketch, "dest_domains").into_iter();
+        wanted.extend(domains.map(|domain| format!("someone@{domain}")));
+    }
+    let odd = !texts(sketch, "lookalikes").is_empty();
+    if odd {
+        // The second letter is Cyrillic.
+        wanted = vec!["d\u{43e}cs.example".to_owned()];
+    }
+    let fields = &subject.labelling.destinations;
+    if !wanted.is_empty() {
+        // If there are several fields, each gets one destination and the last gets the rest.
+        let spread = fields.len().min(wanted.len()).max(1);
+        for (at, field) in fields.iter().take(spread).enumerate() {
+            let rest = if at + 1 == spread {
+                wanted.len()
+            } else {
+                at + 1
+            };
+            if let Some(part) = wanted.get(at..rest) {
+                field.put(args, part);
+            }
+        }
+        for field in fields.iter().skip(spread) {
+            field.clear(args);
+        }
+    } else if !sketch.contains_key("dest_explained") && !subject.labelling.fixed_destination {
+        fields.iter().for_each(|field| field.clear(args));
+    } else if fields.iter().all(|field| field.leaves(args).is_empty())
+        && let Some(first) = fields.first()
+    {
+        first.put(args, &["somewhere".to_owned()]);
+    }
+    let paths = &subject.labelling.paths;
+    if paths.iter().all(|field| field.leaves(args).is_empty())
+        && sketch.contains_key("path_roots")
+        && let Some(first) = paths.first()
+    {
+        first.put(args, &["x".to_owned()]);
+    }
+    if odd
+        && fields.is_empty()
+        && let Some(first) = paths.first()
+    {
+        first.put(args, &wanted);
+    }
+}
+
+/// Sets the facts that do not follow from the call itself.
+fn stated(sketch: &PartialRequest, facts: &mut Facts) {
+    if let Some(labels) = sketch.get("labels").and_then(Json::as_array) {
+        // A text that is not a label is dropped, since no run can have it.
+        let labels = labels.iter().filter_map(Json::as_str);
+        facts.labels = labels.filter_map(|it| Label::parse(it).ok()).collect();
+    }
+    let truth = |name: &str| sketch.get(name).and_then(Json::as_bool);
+    facts.script_trusted = truth("script_trusted").unwrap_or(facts.script_trusted);
+    facts.pinned = truth("pinned");
+    if let Some(counts) = sketch.get("counts") {
+        let count = |name: &str| counted(counts.get(name));
+        facts.counts = Counts {
+            calls_run: count("calls_run"),
+            calls_session: count("calls_session").max(count("calls_run")),
+            bytes_run: count("bytes_run"),
+            bytes_session: count("bytes_session").max(count("bytes_run")),
+        };
+    }
+}
+
+/// Returns the times of a sketch. The hour and the weekday may not match the timestamp: first the
+/// wanted timestamp, then a time with the wanted hour and weekday.
+fn times(sketch: &PartialRequest) -> Vec<Time> {
+    let Some(time) = sketch.get("time") else {
+        return vec![Time::default()];
+    };
+    let number = |name: &str| time.get(name).and_then(Json::as_u64).unwrap_or_default();
+    let days = number("weekday").saturating_sub(1).min(6);
+    let hours = days * 24 + number("hour").min(23);
+    let mut all = vec![Time::at(counted(time.get("at_ms")))];
+    let other = Time::at(MONDAY_MS + hours * HOUR_MS);
+    if !all.contains(&other) {
+        all.push(other);
+    }
+    all
+}
+
+fn counted(value: Option<&Json>) -> u64 {
+    let number = value.and_then(Json::as_u64).unwrap_or_default();
+    number.min(COUNTED_MAX.unsigned_abs())
+}
+
+fn texts(sketch: &PartialRequest, name: &str) -> Vec<String> {
+    let items = sketch.get(name).and_then(Json::as_array);
+    let texts = items.into_iter().flatten().filter_map(Json::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_generated_for_hour_and_weekday() {
+        let sketch = json!({"time": {"at_ms": 5, "hour": 3, "weekday": 7}});
+        let all = times(sketch.as_object().unwrap());
+        assert_eq!(all[0], Time::at(5));
+        assert_eq!((all[1].hour, all[1].weekday), (3, 7));
+    }
+}

@@ -1,0 +1,650 @@
+//! The embedding API: a broker is built once from servers, tools, rules, an
+//! approver and limits, and then runs any number of scripts.
+
+mod active_runs;
+mod build_error;
+mod builder;
+mod call_context;
+mod cancel;
+mod drive;
+mod engine_load;
+mod entropy;
+mod failed_start;
+mod fetch;
+mod latest_listings;
+mod lock_check;
+mod parallel;
+mod policies;
+mod registry;
+mod run_context;
+mod run_handle;
+mod run_sharing;
+mod schema_cache;
+mod script;
+mod script_check;
+mod server_registry;
+mod server_tools;
+mod servers;
+mod sources;
+mod status;
+mod tool;
+mod tool_checks;
+pub(crate) mod tool_discovery;
+pub(crate) mod tool_index;
+mod tool_snapshot;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use airlock_core::catalog::{Catalog, Tool};
+use airlock_core::code::Code;
+use airlock_core::decide::{Answer, AuthorizedCall, DecisionContext, Question};
+use airlock_core::flow::{FlowSpec, LabelConfig, SessionFlow};
+use airlock_core::grant::{Grant, Use};
+use airlock_core::id::{GrantId, RunId, ServerName, ToolId, ToolName};
+use airlock_core::labels::Labels;
+use airlock_core::limits::Limits;
+use airlock_core::outcome::Reply;
+use airlock_core::problem::Problem;
+use airlock_core::report::{Report, Status};
+use airlock_core::rules::Rules;
+use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
+use airlock_core::search::model::Model;
+use airlock_core::tool_pattern::ToolPattern;
+use codegen::declare::{self, Declarations, Level};
+use codegen::description::Description;
+use codegen::lock::Lock;
+use codegen::stub::{ServerStubs, StubTable, ToolStub};
+use codegen::uses::Uses;
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::watch;
+
+use crate::approver::Approver;
+use crate::budget::{Budget, BudgetUsage, Busy, RunShare};
+use crate::client_bridge::ClientBridge;
+use crate::clock::Clock;
+use crate::extract::Extractor;
+use crate::journal_file::StateDir;
+use crate::resident;
+use crate::resolve::PathResolver;
+use crate::run_event::RunEvent;
+use crate::sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
+use crate::secrets::Secrets;
+use crate::telemetry::Telemetry;
+use crate::tsc::Compiler;
+use active_runs::ActiveRuns;
+pub(crate) use call_context::CallContext;
+use drive::{EffectRunner, JournalWriter};
+use failed_start::{never_started, unreadable};
+use run_sharing::RunSharing;
+use servers::Servers;
+use tool_discovery::OwnTools;
+pub(crate) use tool_snapshot::ToolSnapshot;
+use tools::tool_unusable;
+
+pub use build_error::BuildError;
+pub use builder::Builder;
+pub use cancel::Cancel;
+pub use entropy::EntropyError;
+pub(crate) use policies::{policies_of, problems as policy_problems};
+pub use run_context::{IdleFlag, ReachedLabels, RunContext};
+pub use run_handle::RunHandle;
+pub use script::{CheckPolicy, Script};
+pub use script_check::CheckReport;
+pub use status::{ServerState, ServerStatus};
+pub use tool::{InProcessTool, ToolFailure};
+pub use tool_discovery::{DescribedTools, ToolDiscovery};
+
+/// Runs scripts against connected servers with pinned descriptions and a loaded sandbox. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct Broker(Arc<Inner>);
+
+/// A weak reference to a broker.
+#[derive(Clone)]
+pub(crate) struct WeakBroker(Weak<Inner>);
+
+impl WeakBroker {
+    pub(crate) fn upgrade(&self) -> Option<Broker> {
+        self.0.upgrade().map(Broker)
+    }
+}
+
+/// Everything that all runs share.
+pub(crate) struct Inner {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
+    pub(crate) secrets: Secrets,
+    pub(crate) clock: Clock,
+    telemetry: Telemetry,
+    servers: Arc<Servers>,
+    in_process: HashMap<ToolId, InProcessTool>,
+    approver: Option<Arc<dyn Approver>>,
+    client_bridge: Option<Arc<dyn ClientBridge>>,
+    /// How data flow is tracked in runs. `None` if neither policies nor labels are configured.
+    flow: Option<FlowSpec>,
+    label_config: Arc<LabelConfig>,
+    pub(crate) resolver: PathResolver,
+    fsync: Fsync,
+    /// Which of airlock's own tools scripts can call.
+    own: OwnTools,
+    extractor: Option<Arc<dyn Extractor>>,
+    embeddings: Option<Arc<Model>>,
+    compiler: Compiler,
+    shares: RunSharing,
+    state: StateDir,
+    guest: GuestIdentity,
+    runtime: tokio::runtime::Handle,
+    active_runs: ActiveRuns,
+}
+
+impl std::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let catalog = self.catalog();
+        let (servers, tools) = (catalog.servers().len(), catalog.tools().count());
+        write!(f, "Broker({servers} servers, {tools} tools)")
+    }
+}
+
+impl Broker {
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Returns whether the data flow of runs is tracked. Policies and labels need it, because they
+    /// depend on what a run has read.
+    #[must_use]
+    pub fn is_watching(&self) -> bool {
+        self.0.flow.is_some()
+    }
+
+    /// Runs a script on its own thread.
+    #[must_use]
+    pub fn run(&self, script: Script) -> RunHandle {
+        self.run_in(RunContext::default(), script)
+    }
+
+    /// Runs a script on its own thread, in the session that `context` describes.
+    #[must_use]
+    pub fn run_in(&self, context: RunContext, script: Script) -> RunHandle {
+        RunHandle::start(self.clone(), context, script)
+    }
+
+    /// Runs a script on the current thread, which is busy while the script computes. `watch`
+    /// receives each event as it happens.
+    pub async fn run_here(
+        &self,
+        script: Script,
+        cancel: &Cancel,
+        watch: impl FnMut(RunEvent),
+    ) -> Report {
+        let context = RunContext::default();
+        match self.share(&context, &script, cancel).await {
+            Ok(share) => {
+                self.run_here_in((context, share), script, cancel, watch)
+                    .await
+            }
+            Err(report) => *report,
+        }
+    }
+
+    /// Reserves memory and a place for a run, or returns the report that refuses the run.
+    async fn share(
+        &self,
+        context: &RunContext,
+        script: &Script,
+        cancel: &Cancel,
+    ) -> Result<RunShare, Box<Report>> {
+        let bytes = self.0.run_bytes_max(script);
+        let share = self.0.budget.share(&context.caller, bytes);
+        match cancel.or(share).await {
+            Some(Ok(share)) => Ok(share),
+            Some(Err(busy)) => Err(Box::new(failed_start::busy(&busy))),
+            None => Err(Box::new(failed_start::cancelled(cancel.cancelled().await))),
+        }
+    }
+
+    async fn run_here_in(
+        &self,
+        (context, share): (RunContext, RunShare),
+        script: Script,
+        cancel: &Cancel,
+        mut watch: impl FnMut(RunEvent),
+    ) -> Report {
+        let broker = &*self.0;
+        let now_ms = broker.clock.now_ms();
+        let seed = || script.seed.map_or_else(entropy::seed, Ok);
+        let drawn = entropy::run_id(now_ms).and_then(|run| Ok((run, seed()?)));
+        let Ok((run, seed)) = drawn else {
+            return never_started(Code::Internal);
+        };
+        let known = broker.known();
+        let decision_context = DecisionContext {
+            disclosed: context.disclosed,
+            ..known.decision_context.clone()
+        };
+        let (state, catalog) = (&broker.state, &decision_context.catalog);
+        let loaded = match broker.shares.begin(&run, state, catalog, now_ms) {
+            Ok(loaded) => loaded,
+            Err(error) => return unreadable(&error),
+        };
+        let parent = script.trace_parent.as_deref();
+        let mut trace = broker.telemetry.run(&run, parent, now_ms);
+        let ids = trace.ids();
+        let share = &share;
+        let check = script_check::before_run(
+            &script,
+            broker,
+            (&known, &decision_context),
+            (share, cancel),
+        )
+        .await;
+        let limits = broker.limits_of(&script);
+        let mut carried = script.carried;
+        if let Some(session) = &loaded.session {
+            carried.get_or_insert_default().join(&session.carried);
+        }
+        let approver = context.approver.as_ref().or(broker.approver.as_ref());
+        let approver = approver.map_or_else(|| "nobody".into(), |approver| approver.who());
+        let grants = broker.shares.spec(&loaded, approver, now_ms);
+        let record = JournalWriter::new(broker.state.clone(), run.clone(), &broker.secrets);
+        let spec = RunSpec {
+            run: run.clone(),
+            check,
+            script_name: script.name,
+            script: script.text,
+            input: script.input,
+            seed,
+            decision_context,
+            flow: broker.flow_of(carried),
+            limits,
+            fsync: broker.fsync,
+            guest: broker.guest.clone(),
+            grants,
+        };
+        let mut watch = |event: RunEvent| {
+            trace.hear(&event, broker.clock.now_ms());
+            watch(event);
+        };
+        // A caller without a session has access to all tools.
+        let discovery = context.discovery.or_else(|| {
+            broker
+                .own
+                .discovery
+                .then(|| tool_index::discovery::for_broker(self))
+        });
+        let extractor = broker.extractor.as_ref().or(context.extractor.as_ref());
+        let runner = EffectRunner::new(broker, record, cancel, &mut watch)
+            .with_discovery(discovery.as_deref())
+            .with_extractor(extractor.map(|it| &**it))
+            .with_trace(ids)
+            .with_limits(spec.limits)
+            .with_share(share.clone())
+            .with_reached(context.reached)
+            .with_rest(context.rest)
+            .with_approver(context.approver.as_deref())
+            .with_client_bridge(
+                context
+                    .client_bridge
+                    .as_deref()
+                    .or(broker.client_bridge.as_deref()),
+            );
+        let report = drive::drive(spec, runner).await;
+        share.note_end(!matches!(report.status, Status::Failed | Status::Stopped));
+        trace.finish(&report, broker.clock.now_ms());
+        broker.carry_on(&run, report)
+    }
+
+    /// Checks a script without running it.
+    pub async fn check(&self, script: &Script) -> CheckReport {
+        let broker = &*self.0;
+        let known = broker.known();
+        let (name, text) = (&script.name, &script.text);
+        let limits = broker.limits_of(script);
+        if text.len() > limits.script_bytes_max as usize {
+            return CheckReport::too_long(&limits);
+        }
+        let share = match broker.share_of_check(&Arc::default(), text).await {
+            Ok(share) => share,
+            Err(busy) => return CheckReport::busy(&busy),
+        };
+        let compiler = &broker.compiler;
+        let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
+        let surface = known.surface().lacking(lacking);
+        let limits = CheckLimits::from_limits(&limits).within(share);
+        CheckReport::new((name, text), surface, &broker.secrets, compiler, &limits).await
+    }
+
+    /// Returns which globals and members a script uses. The result is empty if the script is too
+    /// long to run or cannot be parsed. Every call of the script is still checked against the tools
+    /// that the session may use.
+    pub(crate) async fn uses(
+        &self,
+        caller: &Arc<str>,
+        script: &str,
+        cancel: &Cancel,
+    ) -> Result<Uses, Busy> {
+        let limits = &self.0.limits;
+        let is_too_long = script.len() > limits.script_bytes_max as usize;
+        let Some(checker) = Checker::embedded().ok().filter(|_| !is_too_long) else {
+            return Ok(Uses::default());
+        };
+        let Some(share) = cancel.or(self.0.share_of_check(caller, script)).await else {
+            return Ok(Uses::default());
+        };
+        let limits = CheckLimits::from_limits(limits).within(share?);
+        let limits = limits.stopped_by(cancel.stop_handle().clone());
+        Ok(checker.uses(script, limits).await)
+    }
+
+    /// Gives memory that ended runs have left behind back to the system: memory of the sandboxes
+    /// that are kept ready for other runs, and of the allocator of the process.
+    /// [`McpServer`](crate::serve::McpServer) calls this by itself.
+    pub async fn return_memory(&self) {
+        let sandbox = self.0.sandbox.clone();
+        let returning = move || {
+            sandbox.return_memory();
+            if let Ok(checker) = Checker::embedded() {
+                checker.return_memory();
+            }
+            resident::return_freed();
+        };
+        // This fails only while the runtime shuts down, when the process is about to end.
+        let _ = tokio::task::spawn_blocking(returning).await;
+    }
+
+    /// Returns a reference that does not keep the broker alive.
+    pub(crate) fn downgrade(&self) -> WeakBroker {
+        WeakBroker(Arc::downgrade(&self.0))
+    }
+
+    /// Returns how much of the shared budget all runs use together.
+    #[must_use]
+    pub fn budget_usage(&self) -> BudgetUsage {
+        self.0.budget.usage()
+    }
+
+    /// Returns the tools that scripts may see.
+    #[must_use]
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.known().decision_context.catalog)
+    }
+
+    /// Returns the names that scripts use for the tools.
+    #[must_use]
+    pub fn stubs(&self) -> Arc<StubTable> {
+        Arc::clone(&self.known().stubs)
+    }
+
+    /// Returns whether some call of this tool can be allowed. It is false if a rule denies all
+    /// calls.
+    #[must_use]
+    pub fn may_ever_call(&self, tool: &ToolId) -> bool {
+        !self.rules().deny_always(tool)
+    }
+
+    /// Returns whether scripts can call `airlock.search` and `airlock.describe`.
+    #[must_use]
+    pub fn has_discovery(&self) -> bool {
+        self.0.own.discovery
+    }
+
+    /// Returns the model that search uses to compare meanings.
+    pub(crate) fn embeddings(&self) -> Option<&Arc<Model>> {
+        self.0.embeddings.as_ref()
+    }
+
+    /// Returns whether scripts can call `airlock.extract`.
+    #[must_use]
+    pub fn has_extraction(&self) -> bool {
+        self.0.own.extraction
+    }
+
+    /// Returns whether a text contains no credential and may therefore be quoted.
+    #[must_use]
+    pub fn is_quotable(&self, text: &str) -> bool {
+        self.0.secrets.redact(text).is_none()
+    }
+
+    /// Replaces the credentials in a text by a mask.
+    pub(crate) fn redact(&self, text: &mut String) {
+        self.0.secrets.redact_text(text);
+    }
+
+    /// Records in the metrics that a session asked for full descriptions. `too_often` is set if the
+    /// session exceeded its limit.
+    pub(crate) fn note_fetch(&self, too_often: bool) {
+        self.0.telemetry.fetched(too_often);
+    }
+
+    /// Returns the limits of a run, unless its script sets other limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Returns the full descriptions of all tools: those of the servers, completed by tool files.
+    #[must_use]
+    pub fn descriptions(&self) -> Arc<Vec<Description>> {
+        Arc::clone(&self.known().descriptions)
+    }
+
+    /// Returns TypeScript declarations of the tools that scripts may call: all tools, or those that
+    /// match one of `patterns`.
+    #[must_use]
+    pub fn declarations(&self, level: Level, patterns: &[ToolPattern]) -> String {
+        self.declared(level, patterns).text
+    }
+
+    /// Returns the same declarations as [`Broker::declarations`], with a list of the schema details
+    /// that the types cannot express.
+    #[must_use]
+    pub fn declared(&self, level: Level, patterns: &[ToolPattern]) -> Declarations {
+        let known = self.known();
+        let chosen = |server: &str, tool: &str| {
+            let id = ToolId {
+                server: ServerName(server.into()),
+                tool: ToolName(tool.into()),
+            };
+            patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
+        };
+        let only = |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
+        declare::declare(&known.stubs, &known.descriptions, level, &only)
+    }
+
+    /// Returns the rules that decide on calls. They do not include the answers of approvers.
+    #[must_use]
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.servers.registry.last().1.decision_context.rules)
+    }
+
+    /// Returns the current snapshot of all tools.
+    pub(crate) fn known(&self) -> Arc<ToolSnapshot> {
+        self.0.known()
+    }
+
+    /// Returns the state of each configured server.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        self.known().servers.clone()
+    }
+
+    /// Returns a counter of tool changes. It increases when a server has joined, has changed or is
+    /// disconnected, or when a tool file has changed.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.servers.registry.changes()
+    }
+
+    /// Connects to a server and reads its tools, unless it is connected. The error is the reason
+    /// why the connection failed.
+    pub async fn join(&self, server: &ServerName) -> Result<(), String> {
+        self.0.servers.join(server).await
+    }
+
+    /// Ends the connection to an on-demand server until a call needs it again. Returns false if a
+    /// call is using the server now, or if the server is not on demand.
+    pub async fn rest(&self, server: &ServerName) -> bool {
+        self.0.servers.rest(server).await
+    }
+
+    /// Returns the problems that do not stop the broker: a server that cannot be reached, a tool
+    /// that cannot be offered, a rule that matches nothing, a tool file that does not match its
+    /// tool.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        self.known().problems.clone()
+    }
+
+    /// Returns the tools that cannot be called because their input schemas are invalid. This
+    /// compiles the schemas of all tools; a run compiles only those of the tools that it calls.
+    #[must_use]
+    pub fn unusable_tools(&self) -> Vec<Problem> {
+        let catalog = self.catalog();
+        let unusable =
+            |tool: &Arc<Tool>| Some(tool_unusable(&tool.id, tool.args_check.unusable()?));
+        catalog.tools().filter_map(unusable).collect()
+    }
+
+    /// Returns the tool descriptions that the servers sent when they connected, in the form of a
+    /// lock file.
+    #[must_use]
+    pub fn lock(&self) -> Lock {
+        self.0.servers.registry.lock()
+    }
+
+    /// Returns the path of a run's journal.
+    #[must_use]
+    pub fn journal_path(&self, run: &RunId) -> std::path::PathBuf {
+        self.0.state.journal_path(run)
+    }
+
+    /// Cancels all runs that have their own thread, including runs that begin later. Returns when
+    /// each of them has written the end of its journal.
+    pub async fn end_runs(&self, why: &str) {
+        self.0.active_runs.end(why).await;
+    }
+
+    /// Resolves when data could not be sent to a configured telemetry collector, possibly after the
+    /// broker has ended.
+    pub(crate) fn telemetry_trouble(&self) -> impl Future<Output = Problem> + use<> {
+        let telemetry = self.0.telemetry.clone();
+        async move { telemetry.trouble().await }
+    }
+
+    /// Ends all connections, and the server processes that were started for them.
+    pub async fn close(self) {
+        self.0.servers.close().await;
+        self.0.telemetry.flush().await;
+    }
+}
+
+impl Inner {
+    /// Returns the limits of a run. Its memory limit is at most the memory for all runs together.
+    fn limits_of(&self, script: &Script) -> Limits {
+        let limits = script.limits.unwrap_or(self.limits);
+        let bytes_max = self.budget.run_bytes_max();
+        Limits {
+            guest_memory_bytes_max: limits.guest_memory_bytes_max.min(bytes_max),
+            ..limits
+        }
+    }
+
+    /// Returns the maximum memory in bytes that a run of this script can use.
+    fn run_bytes_max(&self, script: &Script) -> u64 {
+        let bytes = self.limits_of(script).guest_memory_bytes_max;
+        bytes.max(check_bytes_max(script.text.len()))
+    }
+
+    /// Reserves memory for reading a script outside a run.
+    async fn share_of_check(&self, caller: &Arc<str>, script: &str) -> Result<RunShare, Busy> {
+        let bytes = check_bytes_max(script.len());
+        let share = self.budget.share(caller, bytes).await?;
+        // No other work is on the thread of a check meanwhile.
+        share.on_own_thread();
+        Ok(share)
+    }
+
+    pub(crate) fn known(&self) -> Arc<ToolSnapshot> {
+        self.servers.registry.now()
+    }
+
+    /// Adds the labels and counts of a run to its session.
+    fn carry_on(&self, run: &RunId, report: Report) -> Report {
+        let worst = SessionFlow {
+            labels: Labels::worst(),
+            ..SessionFlow::default()
+        };
+        let carried = report.flow.as_ref().unwrap_or(&worst);
+        match self.shares.finish(run, carried) {
+            Ok(()) => report,
+            // The value is not returned: the session could not record the labels of its data.
+            Err(error) => Report {
+                calls: report.calls,
+                usage: report.usage,
+                run: report.run,
+                ..unreadable(&error)
+            },
+        }
+    }
+
+    /// Performs an authorized call: in this process, or by its server.
+    pub(crate) fn call(
+        &self,
+        call: AuthorizedCall,
+        call_context: CallContext,
+    ) -> LocalBoxFuture<'static, Reply> {
+        let call = call.into_parts();
+        match self.in_process.get(&call.tool) {
+            Some(function) => function.call(call.args.value().clone()),
+            None => Box::pin(Arc::clone(&self.servers).call(call, call_context)),
+        }
+    }
+
+    /// Returns the flow settings of a run. A run that belongs to a session is always tracked,
+    /// because the session needs its labels.
+    fn flow_of(&self, carried: Option<SessionFlow>) -> Option<FlowSpec> {
+        if self.flow.is_none() && carried.is_none() {
+            return None;
+        }
+        Some(FlowSpec {
+            carried: carried.unwrap_or_default(),
+            ..self.flow.clone().unwrap_or_default()
+        })
+    }
+
+    pub(crate) fn ask(&self, question: Question) -> LocalBoxFuture<'_, Answer> {
+        match &self.approver {
+            Some(approver) => approver.ask(question),
+            None => Box::pin(std::future::ready(Answer::Unanswered)),
+        }
+    }
+
+    /// Stores a grant that is valid for more than one run.
+    pub(crate) async fn keep(&self, grant: Grant) -> Result<(), String> {
+        let shares = self.shares.clone();
+        let kept = self.runtime.spawn_blocking(move || shares.keep(grant));
+        kept.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Counts one use of a shared grant.
+    pub(crate) fn claim(&self, grant: GrantId) -> LocalBoxFuture<'static, Result<Use, String>> {
+        let (shares, now_ms) = (self.shares.clone(), self.clock.now_ms());
+        let claimed = self
+            .runtime
+            .spawn_blocking(move || shares.claim(&grant, now_ms));
+        Box::pin(async move { claimed.await.unwrap_or_else(|error| Err(error.to_string())) })
+    }
+}
+
+#[cfg(test)]
+mod budget_tests;
+#[cfg(test)]
+mod grant_tests;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tool_discovery_tests;

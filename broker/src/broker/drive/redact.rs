@@ -1,0 +1,199 @@
+//! Removes credentials from everything that servers and guests send. Known credentials are masked
+//! before the run machine sees a reply or a step, so nothing derived from them can contain one.
+//! Only the arguments of a call enter unmasked, because decisions are made on the exact arguments.
+//! Texts that the machine derives from arguments are masked on their way out. The journal has its
+//! own masking.
+
+use airlock_core::effect::{GuestStop, Whereabouts};
+use airlock_core::outcome::Reply;
+use airlock_core::report::ReportedCall;
+use sandbox_protocol::{ConsoleLine, ScriptError, Step, StepState};
+
+use crate::run_event::RunEvent;
+use crate::secrets::Secrets;
+
+/// Masks a server's reply, which may repeat what the server was given.
+pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
+    match reply {
+        Reply::Result {
+            content,
+            structured_content,
+            ..
+        } => {
+            secrets.redact_json(content);
+            structured_content
+                .iter_mut()
+                .for_each(|bytes| secrets.redact_json(bytes));
+        }
+        Reply::Refused { message, .. } | Reply::Failed { message, .. } => {
+            secrets.redact_text(message)
+        }
+        Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.redact_text(why),
+        Reply::Changed => {}
+    }
+}
+
+/// Masks a step of the guest. A script may know a credential from any source.
+pub(super) fn step(secrets: &Secrets, step: &mut Step) {
+    console(secrets, &mut step.console);
+    match &mut step.state {
+        StepState::Done { value } => secrets.redact_json(value),
+        StepState::Failed(error) => script_error(secrets, error),
+        StepState::Waiting { .. }
+        | StepState::Deadlocked
+        | StepState::StackExhausted
+        | StepState::OutputFlood
+        | StepState::ValueTooLarge => {}
+    }
+}
+
+/// Masks the last output of a guest that was stopped.
+pub(super) fn stop(secrets: &Secrets, stop: &mut GuestStop) {
+    match stop {
+        GuestStop::Limit { console: lines, .. }
+        | GuestStop::Interrupted { console: lines }
+        | GuestStop::Busy { console: lines, .. } => {
+            console(secrets, lines);
+        }
+        GuestStop::EngineFault {
+            why,
+            console: lines,
+        } => {
+            secrets.redact_text(why);
+            console(secrets, lines);
+        }
+    }
+}
+
+/// Masks the position of a stopped script, which quotes the script.
+pub(super) fn whereabouts(secrets: &Secrets, at: &mut Whereabouts) {
+    secrets.redact_text(&mut at.doing);
+    secrets.redact_text(&mut at.stack);
+}
+
+/// Masks the reasons of calls, which quote faulty arguments.
+pub(super) fn calls(secrets: &Secrets, calls: &mut [ReportedCall]) {
+    for call in calls {
+        let said = call.reasons.iter_mut().chain(&mut call.warnings);
+        said.for_each(|text| secrets.redact_text(text));
+    }
+}
+
+pub(super) fn event(secrets: &Secrets, event: &mut RunEvent) {
+    if let RunEvent::CallDecided { reasons, .. } = event {
+        let reasons = reasons.iter_mut();
+        reasons.for_each(|reason| secrets.redact_text(reason));
+    }
+}
+
+fn console(secrets: &Secrets, lines: &mut [ConsoleLine]) {
+    let texts = lines.iter_mut().map(|line| &mut line.text);
+    texts.for_each(|text| secrets.redact_text(text));
+}
+
+fn script_error(secrets: &Secrets, error: &mut ScriptError) {
+    for text in [&mut error.name, &mut error.message, &mut error.stack] {
+        secrets.redact_text(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airlock_core::id::{CallId, ToolId};
+    use airlock_core::journal::Verdict;
+    use airlock_core::report::{ReportedDecision, ReportedOutcome};
+    use sandbox_protocol::ConsoleLevel;
+
+    const TOKEN: &str = "tok-12345";
+
+    fn secrets() -> Secrets {
+        Secrets::new([TOKEN])
+    }
+
+    fn line() -> ConsoleLine {
+        ConsoleLine {
+            level: ConsoleLevel::Log,
+            text: format!("is {TOKEN}"),
+        }
+    }
+
+    /// Checks that each text of `said` contained the token before, and that none contains it
+    /// afterwards.
+    fn check<T: std::fmt::Debug>(mut said: T, redact: fn(&Secrets, &mut T), texts: usize) {
+        assert_eq!(format!("{said:?}").matches(TOKEN).count(), texts);
+        redact(&secrets(), &mut said);
+        let left = format!("{said:?}");
+        assert!(!left.contains(TOKEN), "{left}");
+        assert_eq!(left.matches("***").count(), texts, "{left}");
+    }
+
+    #[test]
+    fn guest_output_is_redacted() {
+        let said = |state| Step {
+            console: vec![line()],
+            console_dropped_bytes: 0,
+            calls: Vec::new(),
+            state,
+        };
+        let text = || format!("a {TOKEN} b");
+        let error = ScriptError {
+            name: text(),
+            message: text(),
+            stack: text(),
+            ..ScriptError::default()
+        };
+        check(said(StepState::Failed(error)), step, 4);
+        let console = vec![line(), line()];
+        check(GuestStop::Interrupted { console }, stop, 2);
+        let (doing, stack) = (text(), text());
+        let at = Whereabouts {
+            line: 1,
+            column: 1,
+            doing,
+            stack,
+        };
+        check(at, whereabouts, 2);
+        let (why, console) = (text(), vec![line()]);
+        check(GuestStop::EngineFault { why, console }, stop, 2);
+    }
+
+    #[test]
+    fn argument_findings_are_redacted() {
+        let reasons = vec![format!("`{TOKEN}` is not one of a, b")];
+        let decided = RunEvent::CallDecided {
+            call: CallId(1),
+            tool: ToolId::parse("a.b").unwrap(),
+            decision: Verdict::Deny,
+            code: None,
+            reasons: reasons.clone(),
+        };
+        check(decided, event, 1);
+        let reported = ReportedCall {
+            id: 1,
+            tool: "a.b".into(),
+            decision: ReportedDecision::Deny,
+            warnings: reasons.clone(),
+            reasons,
+            outcome: ReportedOutcome::Denied,
+            code: None,
+            ms: 0,
+        };
+        check(vec![reported], |secrets, said| calls(secrets, said), 2);
+    }
+
+    #[test]
+    fn redacted_value_stays_valid_json() {
+        let mut done = Step {
+            console: Vec::new(),
+            console_dropped_bytes: 0,
+            calls: Vec::new(),
+            state: StepState::Done {
+                value: br#"{"tok-12345":["\ntok-12345"]}"#.to_vec(),
+            },
+        };
+        step(&secrets(), &mut done);
+        let value = br#"{"***":["\n***"]}"#.to_vec();
+        assert_eq!(done.state, StepState::Done { value });
+    }
+}

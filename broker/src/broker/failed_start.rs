@@ -1,0 +1,64 @@
+//! The reports of runs that were never started.
+
+use airlock_core::code::Code;
+use airlock_core::report::{Report, ReportedError, Status, Usage};
+
+use crate::budget::Busy;
+use crate::shared_file::SharedError;
+
+/// Returns the report of a run that failed before it got an id.
+pub(super) fn never_started(code: Code) -> Report {
+    Report {
+        run: String::new(),
+        status: Status::Stopped,
+        code: Some(code),
+        retry_after_ms: None,
+        value: None,
+        error: None,
+        findings: Vec::new(),
+        console: Vec::new(),
+        console_dropped_bytes: 0,
+        calls: Vec::new(),
+        flow: None,
+        usage: Usage::default(),
+        grants_needed: Vec::new(),
+    }
+}
+
+/// Returns the report of a run that was cancelled while it waited for a share of the budget.
+pub(super) fn cancelled(why: String) -> Report {
+    Report {
+        status: Status::Cancelled,
+        error: Some(error(Code::Cancelled, why)),
+        ..never_started(Code::Cancelled)
+    }
+}
+
+/// Returns the report of a run that got no share of the budget.
+pub(super) fn busy(busy: &Busy) -> Report {
+    Report {
+        error: Some(error(Code::Busy, busy.to_string())),
+        retry_after_ms: Some(busy.retry_after_ms()),
+        ..never_started(Code::Busy)
+    }
+}
+
+/// Returns the report of a run whose shared state could not be read. Without this state no call can
+/// be allowed, so the script was not run.
+pub(super) fn unreadable(error: &SharedError) -> Report {
+    Report {
+        error: Some(self::error(Code::StateUnreadable, error.to_string())),
+        ..never_started(Code::StateUnreadable)
+    }
+}
+
+fn error(code: Code, message: String) -> ReportedError {
+    ReportedError {
+        name: "RunError".into(),
+        message,
+        code,
+        line: None,
+        column: None,
+        stack: String::new(),
+    }
+}

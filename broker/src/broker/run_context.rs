@@ -1,0 +1,94 @@
+//! The context of a run: which tools its session has been shown, who is asked in that session, and
+//! what answers the calls of airlock's own tools.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use airlock_core::labels::Labels;
+use airlock_core::session::DisclosedTools;
+use tokio::sync::watch;
+
+use super::ToolDiscovery;
+use crate::approver::Approver;
+use crate::client_bridge::ClientBridge;
+use crate::extract::Extractor;
+
+/// The context of a run. By default, the host has seen all tools and the broker's own approver is
+/// asked.
+#[derive(Clone, Default)]
+pub struct RunContext {
+    /// The caller that the run belongs to. When the budget is too small for all runs, callers get
+    /// equal shares.
+    pub caller: Arc<str>,
+    pub disclosed: DisclosedTools,
+    /// The approver that is asked instead of the broker's.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Answers `airlock.search` and `airlock.describe`. If absent, both cover all tools of the
+    /// broker.
+    pub discovery: Option<Arc<dyn ToolDiscovery>>,
+    /// Passes requests of servers on to the host, instead of the broker's own bridge.
+    pub client_bridge: Option<Arc<dyn ClientBridge>>,
+    /// Answers `airlock.extract`, if the broker itself has no extractor.
+    pub extractor: Option<Arc<dyn Extractor>>,
+    /// Collects the labels that have reached the run, before anything derived from them is sent.
+    pub reached: ReachedLabels,
+    /// Is set while the run only waits.
+    pub rest: IdleFlag,
+}
+
+impl fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (approver, client_bridge) = (self.approver.is_some(), self.client_bridge.is_some());
+        let disclosed = &self.disclosed;
+        write!(
+            f,
+            "RunContext({disclosed:?}, own approver: {approver}, own client bridge: {client_bridge})"
+        )
+    }
+}
+
+/// A flag that is set while a run only waits. When the flag is set, all calls and questions of the
+/// run have been sent. Cheap to clone; all clones belong to the same run.
+#[derive(Debug, Clone)]
+pub struct IdleFlag(Arc<watch::Sender<bool>>);
+
+impl Default for IdleFlag {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl IdleFlag {
+    /// Waits until the flag is set.
+    pub async fn wait_idle(&self) {
+        // This cannot fail, because the sender lives in `self`.
+        let _ = self.0.subscribe().wait_for(|is_there| *is_there).await;
+    }
+
+    pub(crate) fn note(&self, is_there: bool) {
+        self.0
+            .send_if_modified(|it| std::mem::replace(it, is_there) != is_there);
+    }
+}
+
+/// The labels that have reached a run so far, for code that reports to the host before the run
+/// ends. Cheap to clone; all clones belong to the same run.
+#[derive(Debug, Clone, Default)]
+pub struct ReachedLabels(Arc<Mutex<Labels>>);
+
+impl ReachedLabels {
+    /// Returns the labels. They are empty if data flow is not tracked.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        let labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        labels.clone()
+    }
+
+    /// Replaces the labels. Labels are only added to a run.
+    pub(crate) fn note(&self, reached: &Labels) {
+        let mut labels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *labels != *reached {
+            labels.clone_from(reached);
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Every configured server: its state, and the tools that it listed now or at an earlier start.
+
+use std::collections::HashMap;
+
+use airlock_core::id::ServerName;
+use airlock_core::problem::Problem;
+use airlock_core::search::IndexedTexts;
+use codegen::lock::Lock;
+use serde_json::Value;
+
+use super::latest_listings::{Digests, LatestListings};
+use super::parallel::side_by_side;
+use super::server_tools::ServerTools;
+use super::status::{ServerState, ServerStatus};
+use super::tools::tool_left_out;
+use crate::config::ServerConfig;
+use crate::listing_file::{ListingStore, StoredListing};
+use crate::lock_file::{self, Pin};
+use crate::secrets::Secrets;
+use crate::upstream::{ConnectError, ServerListing};
+
+pub(super) struct ServerRegistry {
+    entries: Vec<ServerEntry>,
+    lock: Option<Lock>,
+    secrets: Secrets,
+    listings: ListingStore,
+    says: LatestListings,
+    /// Whether the tools can be searched, so that their search texts are built.
+    is_searched: bool,
+}
+
+struct ServerEntry {
+    server: ServerConfig,
+    state: ServerState,
+    offered: Option<ServerTools>,
+    /// Whether an earlier start waited for this server without success.
+    was_missed: bool,
+    /// Problems of the server, or of single tools.
+    problems: Vec<Problem>,
+}
+
+/// A change in the state of a server.
+#[derive(Debug)]
+pub(super) enum ServerChange {
+    /// The server has listed its tools, or failed to do so.
+    Listed(Box<ServerListing>),
+    /// The connection of an on-demand server has ended until a call needs it.
+    Rests(ServerName),
+}
+
+/// The parts that must be rebuilt after a change. Each scope includes the scopes before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ChangeScope {
+    /// Only the states of servers.
+    Standing,
+    /// Also the problems of the server or of single tools.
+    Problems,
+    /// Also the tools.
+    Tools,
+}
+
+impl ServerChange {
+    pub(super) fn server(&self) -> &ServerName {
+        match self {
+            Self::Listed(listed) => &listed.server,
+            Self::Rests(server) => server,
+        }
+    }
+}
+
+impl ServerRegistry {
+    pub(super) fn new(
+        servers: Vec<ServerConfig>,
+        lock: Option<Lock>,
+        secrets: Secrets,
+        listings: ListingStore,
+    ) -> Self {
+        let entry = |server: ServerConfig| ServerEntry {
+            state: match server.idle {
+                Some(_) => ServerState::OnDemand,
+                None => ServerState::Starting,
+            },
+            server,
+            offered: None,
+            was_missed: false,
+            problems: Vec::new(),
+        };
+        Self {
+            entries: servers.into_iter().map(entry).collect(),
+            lock,
+            secrets,
+            listings,
+            says: LatestListings::default(),
+            is_searched: false,
+        }
+    }
+
+    /// Returns the latest tool lists, which include each list as soon as it was read.
+    pub(super) fn says(&self) -> &LatestListings {
+        &self.says
+    }
+
+    /// Offers what servers listed at an earlier start, or else what the lock file contains for
+    /// them. After this call, search texts are built.
+    pub(super) fn recall(&mut self) {
+        self.is_searched = true;
+        let recalled = side_by_side(&self.entries, |entry| {
+            let server = &entry.server;
+            if let Some(remembered) = self.listings.load(&server.spec.digest()) {
+                return Some(self.offer_remembered(server, remembered));
+            }
+            let (says, tools) = self.locked(server)?;
+            Some(self.offer(server, says, tools))
+        });
+        for (entry, offered) in self.entries.iter_mut().zip(recalled) {
+            entry.was_missed =
+                offered.is_none() && self.listings.was_missed(&entry.server.spec.digest());
+            entry.offered = offered;
+        }
+    }
+
+    /// Records the servers for which the start waited without success and of which no tool is
+    /// known.
+    pub(super) fn note_missed(&self) {
+        let missed = self.entries.iter().filter(|it| it.status().is_awaited());
+        for entry in missed {
+            self.listings.note_missed(&entry.server.spec.digest());
+        }
+    }
+
+    /// Returns a server's name and tools from the lock file, if the server has the same target
+    /// there.
+    fn locked(&self, server: &ServerConfig) -> Option<(Option<String>, Vec<Value>)> {
+        let locked = self.lock.as_ref()?.servers.get(&*server.spec.name.0)?;
+        let is_it = locked.target == self.target(server);
+        let tools = locked.tools.values();
+        let tools = tools.map(|tool| Value::Object(tool.description.clone()));
+        is_it.then(|| (locked.says.clone(), tools.collect()))
+    }
+
+    pub(super) fn apply(&mut self, change: ServerChange) -> ChangeScope {
+        match change {
+            ServerChange::Listed(listed) => self.listed(*listed),
+            ServerChange::Rests(server) => self.rests(&server),
+        }
+    }
+
+    /// Marks a server as on demand. The problem that made it unavailable is cleared; problems of
+    /// single tools stay.
+    fn rests(&mut self, server: &ServerName) -> ChangeScope {
+        let Some(entry) = self.find(server) else {
+            return ChangeScope::Standing;
+        };
+        let before = std::mem::replace(&mut entry.state, ServerState::OnDemand);
+        if !matches!(before, ServerState::Unavailable(_)) {
+            return ChangeScope::Standing;
+        }
+        entry.problems.clear();
+        ChangeScope::Problems
+    }
+
+    fn listed(&mut self, listed: ServerListing) -> ChangeScope {
+        let name = listed.server.clone();
+        let Some(entry) = self.entries.iter().find(|it| it.server.spec.name == name) else {
+            return ChangeScope::Standing;
+        };
+        if let Some(failure) = &listed.failure {
+            let problem = self.unavailable(&name, failure);
+            return self.lost(&name, problem);
+        }
+        let says = listed
+            .server_info
+            .as_ref()
+            .and_then(|info| lock_file::says(info, &self.secrets));
+        let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
+        let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
+        let other = self.offer_unless_same(entry, says, listed.tools);
+        let touches = match &other {
+            Some(_) => ChangeScope::Tools,
+            None if entry.problems != problems => ChangeScope::Problems,
+            None => ChangeScope::Standing,
+        };
+        let Some(entry) = self.find(&name) else {
+            return ChangeScope::Standing;
+        };
+        entry.state = ServerState::Connected;
+        entry.problems = problems;
+        entry.offered = other.or_else(|| entry.offered.take());
+        self.note(&name, listed.reading);
+        touches
+    }
+
+    fn lost(&mut self, server: &ServerName, problem: Problem) -> ChangeScope {
+        let Some(entry) = self.find(server) else {
+            return ChangeScope::Standing;
+        };
+        let now = ServerState::Unavailable(problem.why.clone());
+        let before = std::mem::replace(&mut entry.state, now);
+        entry.problems = vec![problem];
+        match before {
+            // A further attempt has failed.
+            ServerState::Unavailable(_) => ChangeScope::Problems,
+            // Rules that match no tool may have been accepted while this server was awaited.
+            _ => ChangeScope::Tools,
+        }
+    }
+
+    /// Stores the tools that a server offers, and their digests, which are compared before each
+    /// call.
+    fn note(&mut self, server: &ServerName, reading: u64) {
+        let is_it = |it: &&ServerEntry| it.server.spec.name == *server;
+        let Some(entry) = self.entries.iter().find(is_it) else {
+            return;
+        };
+        let Some(offered) = &entry.offered else {
+            return;
+        };
+        let (spec, says) = (entry.server.spec.digest(), offered.says.as_deref());
+        self.listings.store(&spec, says, offered.stored());
+        if let Some(texts) = &offered.texts {
+            self.listings.store_words(&spec, &offered.searched(), texts);
+        }
+        self.says.put(server.clone(), reading, offered.digests());
+    }
+
+    /// Refuses the list of a server because the rules cannot be checked against it. The server
+    /// offers no tools until its list changes.
+    pub(super) fn refuse(&mut self, server: &ServerName, problem: &Problem) {
+        if let Some(entry) = self.find(server) {
+            entry.state = ServerState::Unavailable(problem.why.clone());
+            entry.problems = vec![problem.clone()];
+            entry.offered = None;
+        }
+    }
+
+    /// Returns the servers whose tools are known only from an earlier start or the lock file.
+    pub(super) fn remembered(&self) -> Vec<ServerName> {
+        let is_remembered = |it: &&ServerEntry| {
+            it.offered.is_some()
+                && matches!(it.state, ServerState::Starting | ServerState::OnDemand)
+        };
+        let remembered = self.entries.iter().filter(is_remembered);
+        remembered.map(|it| it.server.spec.name.clone()).collect()
+    }
+
+    /// Removes and returns the tools that a server offers.
+    pub(super) fn hold_back(&mut self, server: &ServerName) -> Option<ServerTools> {
+        self.find(server)?.offered.take()
+    }
+
+    /// Restores the tools that [`Self::hold_back`] removed.
+    pub(super) fn put_back(&mut self, server: &ServerName, offered: ServerTools) {
+        if let Some(entry) = self.find(server) {
+            entry.offered = Some(offered);
+        }
+    }
+
+    /// Returns `None` if the server already offers the same tools. Comparing a thousand
+    /// descriptions is much faster than reading them.
+    fn offer_unless_same(
+        &self,
+        entry: &ServerEntry,
+        mut says: Option<String>,
+        mut tools: Vec<Value>,
+    ) -> Option<ServerTools> {
+        self.redact(&mut says, &mut tools);
+        let before = entry.offered.as_ref();
+        let is_same = before.is_some_and(|it| it.says == says && it.lists(&tools));
+        (!is_same).then(|| self.offered_by(&entry.server, says, tools))
+    }
+
+    fn offer(
+        &self,
+        server: &ServerConfig,
+        mut says: Option<String>,
+        mut tools: Vec<Value>,
+    ) -> ServerTools {
+        self.redact(&mut says, &mut tools);
+        self.offered_by(server, says, tools)
+    }
+
+    /// Returns a stored list unchanged, unless it contains a credential that is known now.
+    fn offer_remembered(&self, server: &ServerConfig, remembered: StoredListing) -> ServerTools {
+        if self.secrets.redact(remembered.text()).is_some() {
+            let tools = remembered.tools.iter().map(|it| it.text.value());
+            return self.offer(server, remembered.says, tools.collect());
+        }
+        let name = server.spec.name.0.to_string();
+        let offered = ServerTools::remembered(name, &remembered.tools);
+        let words = self
+            .listings
+            .load_words(&server.spec.digest(), &offered.searched());
+        self.placed(server, remembered.says, (offered, words))
+    }
+
+    /// Masks credentials. A server may repeat its credentials in the descriptions of itself and of
+    /// its tools, which the model reads. A stored list may be older than a credential.
+    fn redact(&self, says: &mut Option<String>, tools: &mut [Value]) {
+        if let Some(says) = says {
+            self.secrets.redact_text(says);
+        }
+        tools
+            .iter_mut()
+            .for_each(|tool| self.secrets.redact_value(tool));
+    }
+
+    fn offered_by(
+        &self,
+        server: &ServerConfig,
+        says: Option<String>,
+        tools: Vec<Value>,
+    ) -> ServerTools {
+        let name = server.spec.name.0.to_string();
+        self.placed(server, says, (ServerTools::new(name, tools), None))
+    }
+
+    /// Completes the tools of a server with its configuration, its entry in the lock file, and the
+    /// search texts that were built earlier.
+    fn placed(
+        &self,
+        server: &ServerConfig,
+        says: Option<String>,
+        (offered, words): (ServerTools, Option<IndexedTexts>),
+    ) -> ServerTools {
+        let target = self.target(server);
+        let pin = match &self.lock {
+            Some(lock) => Pin::from_lock(lock, &offered.server, &target),
+            None => Pin::Free,
+        };
+        let offered = ServerTools {
+            trust: server.trust.clone(),
+            target: Some(target),
+            says,
+            pin,
+            ..offered
+        };
+        match self.is_searched {
+            true => offered.with_texts(words),
+            false => offered,
+        }
+    }
+
+    fn target(&self, server: &ServerConfig) -> String {
+        let mut target = server.spec.target();
+        self.secrets.redact_text(&mut target);
+        target
+    }
+
+    fn unavailable(&self, server: &ServerName, failure: &ConnectError) -> Problem {
+        let mut why = failure.to_string();
+        self.secrets.redact_text(&mut why);
+        let what = format!("the server `{}` cannot be used", server.0);
+        Problem::new("server-unavailable", what, why, failure.next())
+    }
+
+    pub(super) fn lock(&self) -> Option<&Lock> {
+        self.lock.as_ref()
+    }
+
+    pub(super) fn offered(&self) -> impl Iterator<Item = &ServerTools> {
+        self.entries.iter().filter_map(|it| it.offered.as_ref())
+    }
+
+    /// Returns the digests of each server's tool descriptions. They are empty for a server that
+    /// offers nothing.
+    pub(super) fn digests(&self) -> HashMap<&str, Digests> {
+        let digests = |it: &ServerEntry| it.offered.as_ref().map(ServerTools::digests);
+        let entries = self.entries.iter();
+        entries
+            .map(|it| (&*it.server.spec.name.0, digests(it).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Returns the problem of the first server that could not be connected.
+    pub(super) fn first_unavailable(&self) -> Option<&Problem> {
+        let gone = |it: &&ServerEntry| matches!(it.state, ServerState::Unavailable(_));
+        self.entries
+            .iter()
+            .find(gone)
+            .and_then(|it| it.problems.first())
+    }
+
+    pub(super) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.entries.iter().flat_map(|it| &it.problems)
+    }
+
+    /// Returns the servers whose tools are unknown.
+    pub(super) fn unseen(&self) -> impl Iterator<Item = &str> {
+        let unseen = self.entries.iter().filter(|it| it.offered.is_none());
+        unseen.map(|it| &*it.server.spec.name.0)
+    }
+
+    /// Returns whether some server has never been connected but may still connect.
+    pub(super) fn is_incomplete(&self) -> bool {
+        let unseen = |it: &ServerEntry| {
+            it.offered.is_none() && !matches!(it.state, ServerState::Unavailable(_))
+        };
+        self.entries.iter().any(unseen)
+    }
+
+    pub(super) fn statuses(&self) -> Vec<ServerStatus> {
+        self.entries.iter().map(ServerEntry::status).collect()
+    }
+
+    fn find(&mut self, server: &ServerName) -> Option<&mut ServerEntry> {
+        let is_it = |it: &&mut ServerEntry| it.server.spec.name == *server;
+        self.entries.iter_mut().find(is_it)
+    }
+}
+
+impl ServerEntry {
+    fn status(&self) -> ServerStatus {
+        let says = self.offered.as_ref().and_then(|it| it.says.clone());
+        ServerStatus {
+            name: self.server.spec.name.0.to_string(),
+            state: self.state.clone(),
+            is_on_demand: self.server.idle.is_some(),
+            tools: self.offered.as_ref().map(|it| it.tools.len()),
+            was_missed: self.was_missed,
+            about: self.server.about.clone().or(says),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Full descriptions of tools by name, as TypeScript declarations or JSON.
+
+use std::sync::Arc;
+
+use airlock_core::catalog::Tool;
+use codegen::declare::Level;
+use serde_json::{Map, Value, json};
+
+use super::args::{names, only, sanitize};
+use super::{ListedTool, ToolIndex};
+use crate::broker::{DescribedTools, ToolSnapshot};
+
+/// Maximum number of available names in a reply, over all names that were not found.
+const AVAILABLE_SHOWN_MAX: usize = 100;
+/// Minimum number of available names for each name that was not found.
+const AVAILABLE_SHOWN_MIN: usize = 2;
+
+/// Descriptions that were shown, and errors for unknown names.
+pub(crate) struct ToolDetails<'a> {
+    /// The snapshot from which the descriptions were taken. Exactly the shown descriptions are
+    /// disclosed, even if the tools change meanwhile.
+    known: Arc<ToolSnapshot>,
+    pub(crate) found: Vec<&'a ListedTool>,
+    /// The descriptions and errors by requested name, in the order of the request.
+    pub(crate) entries: Map<String, Value>,
+}
+
+impl ToolDetails<'_> {
+    /// Returns the descriptions as TypeScript declarations.
+    pub(crate) fn declarations(&self) -> String {
+        let mut text = ToolIndex::declared(&self.known, &self.found, Level::Full);
+        for (name, entry) in &self.entries {
+            if entry.get("error").is_some() {
+                let available = entry.get("available_tools").cloned().unwrap_or_default();
+                text.push_str(&format!(
+                    "// `{name}` was not found; there are {available}\n"
+                ));
+            }
+        }
+        for shown in &self.found {
+            if let Some(why) = shown.tool.args_check.unusable() {
+                text.push_str(&format!("// `{}` cannot be called: {why}\n", shown.name));
+            }
+        }
+        text
+    }
+
+    /// Returns the tools with the digests of what was shown.
+    pub(crate) fn current(&self) -> Vec<Arc<Tool>> {
+        let catalog = &self.known.decision_context.catalog;
+        let found = self.found.iter();
+        found.map(|shown| shown.in_catalog(catalog)).collect()
+    }
+}
+
+/// Answers `airlock.describe`: declarations as text, or full descriptions by name.
+pub(crate) fn describe<'a>(
+    args: &Map<String, Value>,
+    disclose: impl FnOnce(&[String]) -> Result<ToolDetails<'a>, String>,
+) -> Result<DescribedTools, String> {
+    let (wanted, as_json) = wanted(args)?;
+    let details = disclose(&wanted)?;
+    if details.found.is_empty() {
+        return Err(Value::Object(details.entries).to_string());
+    }
+    let current = details.current().into_iter();
+    let disclosed = current
+        .map(|tool| (tool.id.clone(), tool.description_digest))
+        .collect();
+    let value = if as_json {
+        Value::Object(details.entries)
+    } else {
+        details.declarations().into()
+    };
+    Ok(DescribedTools { value, disclosed })
+}
+
+/// Returns the requested names, and whether the format is JSON.
+pub(crate) fn wanted(args: &Map<String, Value>) -> Result<(Vec<String>, bool), String> {
+    only(args, &["tools", "name", "format", "session"])?;
+    let mut wanted = names(args, "tools")?;
+    wanted.extend(names(args, "name")?);
+    if wanted.is_empty() {
+        return Err("name the tools, such as {\"tools\": [\"server.tool\"]}".into());
+    }
+    match args.get("format").map(Value::as_str) {
+        None | Some(Some("typescript")) => Ok((wanted, false)),
+        Some(Some("json")) => Ok((wanted, true)),
+        Some(_) => Err("`format` is neither `typescript` nor `json`".into()),
+    }
+}
+
+/// Looks up full descriptions by name, and discloses nothing.
+pub(crate) fn look_up<'a>(tool_index: &'a ToolIndex, wanted: &[String]) -> ToolDetails<'a> {
+    let known = tool_index.broker.known();
+    let mut found: Vec<&ListedTool> = Vec::new();
+    let mut entries = Map::new();
+    let unknown = wanted.iter().filter(|name| tool_index.find(name).is_none());
+    let each = AVAILABLE_SHOWN_MAX / unknown.count().max(1);
+    for name in wanted {
+        let entry = match tool_index.find(name) {
+            Some(shown) => {
+                if !found.iter().any(|it| it.name == shown.name) {
+                    found.push(shown);
+                }
+                ToolIndex::full(&known, shown, name)
+            }
+            None => json!({
+                "error": format!("Tool '{}' not found", sanitize(name)),
+                "available_tools": available(tool_index, name, each.max(AVAILABLE_SHOWN_MIN)),
+            }),
+        };
+        entries.insert(sanitize(name), entry);
+    }
+    ToolDetails {
+        known,
+        found,
+        entries,
+    }
+}
+
+/// Returns all names, or the closest ones if there are more than `shown_max`.
+fn available(tool_index: &ToolIndex, name: &str, shown_max: usize) -> Vec<String> {
+    let all = || tool_index.tools.iter().map(|shown| shown.name.clone());
+    if tool_index.tools.len() <= shown_max {
+        return all().collect();
+    }
+    let closest =
+        codegen::closest::closest(name, tool_index.tools.iter().map(|it| it.name.as_str()));
+    let ranked = tool_index.ranked(name);
+    let ranked = ranked
+        .iter()
+        .filter_map(|place| tool_index.tools.get(*place));
+    let mut names: Vec<String> = closest.map(str::to_owned).into_iter().collect();
+    for shown in ranked {
+        if names.len() >= shown_max {
+            break;
+        }
+        if !names.contains(&shown.name) {
+            names.push(shown.name.clone());
+        }
+    }
+    if names.is_empty() {
+        names.extend(all().take(shown_max));
+    }
+    names
+}

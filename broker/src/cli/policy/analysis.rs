@@ -1,0 +1,197 @@
+//! Code that the commands with proofs share: the tools in question, the calls that are tried first,
+//! and the assumptions of every answer.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use airlock_core::catalog::{OWN_SERVER, ToolOwner};
+use airlock_core::id::ToolId;
+use airlock_core::policy::{Place, Policies};
+use airlock_core::policy_analysis::{Example, FlowSettings, Seed, ToolSubject};
+use airlock_core::problem::Problem;
+use airlock_core::rules::Rules;
+use airlock_core::tool_pattern::ToolPattern;
+use codegen::description::Description;
+
+use super::table;
+use crate::broker::tool_discovery;
+use crate::cli::options::usage;
+use crate::cli::screen::Screen;
+use crate::config::{FlowConfig, rule_folder};
+use crate::prover::Prover;
+
+const CASES: &str = "cases.toml";
+
+/// Returns airlock's own tools that reach no server.
+pub(super) fn own_subjects(descriptions: &[Description], flow: &FlowConfig) -> Vec<ToolSubject> {
+    let around = around(flow);
+    let of = |description: &Description| {
+        let owner = tool_discovery::owner(&description.server, &description.name);
+        let name = format!("{}.{}", description.server, description.name);
+        let tool = ToolId::parse(&name).ok()?;
+        let is_within = owner == ToolOwner::OwnLocal;
+        let labelling = tool_discovery::labelling(owner, &tool, &flow.label_config);
+        let subject = ToolSubject::new(tool, labelling, &description.input_schema, &around);
+        subject.filter(|_| is_within)
+    };
+    descriptions.iter().filter_map(of).collect()
+}
+
+fn around(flow: &FlowConfig) -> FlowSettings {
+    FlowSettings {
+        known: Arc::new(flow.known.clone()),
+        roots: Arc::new(flow.roots.keys().cloned().collect()),
+    }
+}
+
+/// Returns the tools that match a pattern, or all tools.
+pub(super) fn subjects(
+    descriptions: &[Description],
+    flow: &FlowConfig,
+    wanted: Option<&str>,
+    screen: &Screen,
+) -> Result<Vec<ToolSubject>, Problem> {
+    let pattern = wanted.map(ToolPattern::parse).transpose().map_err(|bad| {
+        let next = "write SERVER.TOOL, with * for any characters";
+        usage("invalid tool name or pattern", bad.to_string(), next)
+    })?;
+    let around = around(flow);
+    let mut found = Vec::new();
+    let mut names = Vec::new();
+    for description in descriptions {
+        let owner = tool_discovery::owner(&description.server, &description.name);
+        // Such a tool needs no rule that allows it, so rules alone do not determine the answer.
+        if owner == ToolOwner::OwnLocal {
+            continue;
+        }
+        let name = format!("{}.{}", description.server, description.name);
+        let tool = ToolId::parse(&name).ok();
+        names.push(name);
+        let Some(tool) = tool.filter(|it| pattern.as_ref().is_none_or(|at| at.matches(it))) else {
+            continue;
+        };
+        let labelling = tool_discovery::labelling(owner, &tool, &flow.label_config);
+        match ToolSubject::new(tool.clone(), labelling, &description.input_schema, &around) {
+            Some(subject) => found.push(subject),
+            None => screen.warning(&Problem::new(
+                "tool-unusable",
+                format!("the tool `{tool}` is skipped"),
+                "its input schema is invalid, so airlock never calls the tool",
+                "",
+            )),
+        }
+    }
+    found.sort_by(|one, other| one.tool.cmp(&other.tool));
+    match (found.is_empty(), wanted) {
+        (true, Some(wanted)) => Err(nothing_fits(wanted, &names)),
+        _ => Ok(found),
+    }
+}
+
+fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
+    let why = match wanted.split_once('.') {
+        Some((OWN_SERVER, _)) => {
+            "airlock's own tools that reach no server need no rule and are not analysed"
+        }
+        _ => "",
+    };
+    super::no_tool(wanted, why, names)
+}
+
+/// Returns the calls in the case files next to the rules. An invalid file only causes a warning
+/// here; `airlock policy test` refuses it.
+pub(super) fn seeds(folders: &[PathBuf], screen: &Screen) -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for folder in folders {
+        match of_folder(folder) {
+            Ok(found) => seeds.extend(found),
+            Err(problem) => screen.warning(&problem),
+        }
+    }
+    seeds
+}
+
+fn of_folder(folder: &Path) -> Result<Vec<Seed>, Problem> {
+    let mut seeds = Vec::new();
+    for (name, text) in rule_folder::read(folder, CASES)? {
+        if name.ends_with(CASES) {
+            let cases = table::parse(&name, &text)?.cases.into_iter();
+            seeds.extend(cases.map(|case| Seed {
+                tool: case.tool,
+                args: case.args,
+                facts: case.facts,
+            }));
+        }
+    }
+    Ok(seeds)
+}
+
+/// Returns the place of the first rule that an example's reasons name.
+pub(super) fn place(rules: &Rules, example: &Example) -> Option<Place> {
+    let names = |id: &str| {
+        let word = format!("rule `{id}` ");
+        example.reasons.iter().any(|it| it.starts_with(&word))
+    };
+    let all = rules.policies().map(|it| it.rules()).unwrap_or_default();
+    let deciding = all.iter().find(|rule| names(&rule.id));
+    deciding.map(|rule| rule.place.clone())
+}
+
+/// Assumptions of every answer.
+const ASSUMED: [&str; 4] = [
+    "the call fits the tool's input schema, the tool was shown in the session, and its \
+     description is the accepted one",
+    "no grant was given for the run or remembered from earlier runs",
+    "the configured labels are correct: they declare what a tool writes, and which arguments name \
+     destinations and paths; an unlabelled tool writes everything and names no destination",
+    "labels, counts, time, roots, trust in the script and explained destinations can have any \
+     value that is possible in a run",
+];
+
+/// An additional assumption if any answer relies on a solver.
+const BELIEVED: &str = "a proof relies on cvc5, on Cedar's symbolic compiler, and on airlock \
+                        evaluating rules as Cedar does";
+
+/// An additional assumption if calls do not need a rule that permits them.
+const UNNAMED: &str = "a call that no rule matches is denied; with an approver, a person would be \
+                       asked about it";
+
+/// Returns the assumptions. `rules` are the rules with patterns, if patterns count.
+pub(super) fn assumptions(
+    prover: &Prover,
+    rules: Option<&Rules>,
+) -> impl Iterator<Item = &'static str> {
+    let names_all = |it: &Rules| it.policies().is_some_and(Policies::needs_permit);
+    let unnamed = rules.is_some_and(|it| !names_all(it)).then_some(UNNAMED);
+    let believed = prover.witness().map(|_| BELIEVED);
+    ASSUMED.into_iter().chain(unnamed).chain(believed)
+}
+
+/// Formats the assumptions as lines of `assuming: …`.
+pub(super) fn assumed_lines(prover: &Prover, rules: &Rules) -> String {
+    let line = |assumed: &str| format!("assuming: {assumed}\n");
+    assumptions(prover, Some(rules)).map(line).collect()
+}
+
+/// Describes the solver behind the proofs. Without a solver, only the text of the rules proves
+/// anything.
+pub(super) fn prover_line(prover: &Prover) -> String {
+    let Some(program) = prover.program() else {
+        return "cvc5 was not found (install it, or set CVC5): answers without an example are \
+                enumerated, not proved"
+            .to_owned();
+    };
+    let program = program.display();
+    match (prover.witness(), prover.trouble()) {
+        (Some(_), None) => format!("proved by {program}"),
+        (Some(_), Some(trouble)) => format!(
+            "proved by {program}, which also failed ({trouble}): the other answers without an \
+             example are enumerated, not proved"
+        ),
+        (None, None) => "no question needed a solver".to_owned(),
+        (None, Some(trouble)) => format!(
+            "`{program}` is not a usable cvc5 ({trouble}): answers without an example are \
+             enumerated, not proved"
+        ),
+    }
+}

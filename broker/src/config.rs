@@ -1,0 +1,498 @@
+//! Merges flags, files and environment variables into one validated [`Config`]. No other module
+//! reads environment variables or configuration files.
+
+mod approver;
+mod engine;
+mod environment;
+mod extract;
+mod file;
+mod flags;
+pub mod grants;
+pub(crate) mod labels;
+mod limits;
+mod located;
+mod mcp_json;
+mod offers;
+mod pass_through;
+mod placeholder;
+pub(crate) mod policies;
+pub(crate) mod rule_folder;
+mod server;
+mod server_table;
+pub(crate) mod shell_words;
+mod telemetry;
+mod tsc;
+mod unknown_keys;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use airlock_core::level::Level;
+use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
+use airlock_core::rules::PatternRule;
+use airlock_core::run::Fsync;
+use airlock_core::tool_pattern::ToolPattern;
+
+pub use approver::ApproverChoice;
+pub use environment::Environment;
+pub use extract::ExtractCommand;
+pub use flags::Flags;
+pub use labels::FlowConfig;
+pub use limits::{BadLimitSetting, LimitSet, LimitSetting, SETTINGS};
+pub(crate) use offers::OfferKind;
+pub use offers::{BadOffer, Offer, Offers};
+pub use pass_through::PassThrough;
+pub use policies::PolicyConfig;
+pub use server::{ServerConfig, ToolTrust};
+pub use telemetry::TelemetryConfig;
+pub use tsc::TscChoice;
+pub use unknown_keys::UnknownKeys;
+
+use extract::FileExtract;
+use file::FileConfig;
+use labels::{FileFlow, MissingRoot};
+use located::LocatedText;
+use policies::{PolicyPath, ToolGroups};
+use server::DeclaredServer;
+
+use crate::budget::BudgetLimits;
+use crate::sandbox::JsEngine;
+use crate::secrets::Secrets;
+use crate::units;
+
+/// Maximum size of a configuration file in bytes. Files that people write are much smaller.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const CODE: &str = "config-invalid";
+const USAGE: &str = "usage";
+/// The origin in messages about a limit that was set by a flag.
+const COMMAND_LINE: &str = "the command line";
+
+/// The complete configuration of a broker.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub servers: Vec<ServerConfig>,
+    pub rules: Vec<PatternRule>,
+    pub policies: PolicyConfig,
+    pub flow: FlowConfig,
+    pub limits: Limits,
+    /// The budget that all runs share.
+    pub budget: BudgetLimits,
+    pub state_dir: PathBuf,
+    /// The folder of tool files, if one is configured.
+    pub descriptions: Option<PathBuf>,
+    /// The lock file that servers are compared with.
+    pub lock: Option<PathBuf>,
+    /// The folder of an embedding model, if one is configured.
+    pub embeddings: Option<PathBuf>,
+    pub fsync: Fsync,
+    pub unknown_keys: UnknownKeys,
+    pub engine: JsEngine,
+    pub tsc: TscChoice,
+    /// The approver that the configuration file names. A flag overrides it.
+    pub approver: Option<ApproverChoice>,
+    /// The program that extracts values for scripts.
+    pub extract: Option<ExtractCommand>,
+    pub secrets: Secrets,
+    /// The variables that the processes of all servers get, besides those configured for each
+    /// server.
+    pub base_env: Vec<(String, String)>,
+    /// Where traces and metrics are sent, if telemetry is configured.
+    pub telemetry: Option<TelemetryConfig>,
+    /// The requests and messages that servers may send to hosts during a call.
+    pub pass: PassThrough,
+    /// The servers whose prompts and resources hosts can use.
+    pub offers: Offers,
+    pub warnings: Vec<Problem>,
+}
+
+impl Config {
+    pub fn load(flags: Flags, environment: &Environment) -> Result<Self, Problem> {
+        let mut gathered = MergedConfig::default();
+        if let Some(path) = environment.config_file().filter(|path| is_there(path)) {
+            gathered.take_file(read_file(&path)?, &path);
+        }
+        if let Some(path) = &flags.config {
+            gathered.take_file(read_file(path)?, path);
+        }
+        for path in &flags.mcp_configs {
+            let config = mcp_json::parse(&display_path(path), &read_text(path)?)?;
+            gathered.servers.extend(config.servers);
+            gathered.warnings.extend(config.warnings);
+        }
+        for path in &flags.labels {
+            let flow = labels::parse(&display_path(path), &read_text(path)?)?;
+            gathered.flows.push(flow.beside(folder_of(path)));
+        }
+        gathered.take_flags(flags)?;
+        gathered.finish(environment)
+    }
+}
+
+/// The combined settings of all sources. For a setting with one value, the later source wins.
+#[derive(Default)]
+struct MergedConfig {
+    servers: Vec<DeclaredServer>,
+    rules: Vec<(Level, LocatedText)>,
+    flows: Vec<FileFlow>,
+    policies: Vec<PolicyPath>,
+    groups: ToolGroups,
+    limits: Vec<(String, LocatedText)>,
+    state_dir: Option<PathBuf>,
+    descriptions: Option<PathBuf>,
+    lock: Option<PathBuf>,
+    embeddings: Option<PathBuf>,
+    fsync: Option<LocatedText>,
+    unknown_keys: Option<LocatedText>,
+    engine: Option<LocatedText>,
+    tsc: Option<TscChoice>,
+    approver: Option<LocatedText>,
+    extract: Option<(FileExtract, String)>,
+    pass: Option<Vec<LocatedText>>,
+    offer: Vec<LocatedText>,
+    roots_absent: bool,
+    warnings: Vec<Problem>,
+}
+
+impl MergedConfig {
+    /// Adds a file. The paths in it are relative to its folder.
+    fn take_file(&mut self, file: FileConfig, at: &Path) {
+        let folder = folder_of(at);
+        let path = |path: PathBuf| folder.join(path);
+        let beside = |policy: PolicyPath| PolicyPath {
+            path: folder.join(policy.path),
+            ..policy
+        };
+        self.policies.extend(file.policies.into_iter().map(beside));
+        self.groups.extend(file.groups);
+        let servers = file.servers.into_iter();
+        self.servers.extend(servers.map(|it| it.beside(folder)));
+        self.rules.extend(file.rules);
+        self.flows.push(file.flow.beside(folder));
+        self.limits.extend(file.limits);
+        self.state_dir = file.state_dir.map(path).or(self.state_dir.take());
+        self.descriptions = file.descriptions.map(path).or(self.descriptions.take());
+        self.lock = file.lock.map(path).or(self.lock.take());
+        self.embeddings = file.embeddings.map(path).or(self.embeddings.take());
+        self.fsync = file.fsync.or(self.fsync.take());
+        self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
+        self.engine = file.engine.or(self.engine.take());
+        let tsc = file.tsc.map(|tsc| tsc.beside(folder));
+        self.tsc = tsc.or(self.tsc.take());
+        self.approver = file.approver.or(self.approver.take());
+        self.extract = file.extract.or(self.extract.take());
+        self.pass = file.pass.or(self.pass.take());
+        self.offer.extend(file.offer);
+    }
+
+    fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
+        for flag in &flags.servers {
+            self.servers.push(server::from_flag(flag)?);
+        }
+        self.servers.extend(flags.demo.map(DeclaredServer::demo));
+        let policy = |path, tightens| PolicyPath { path, tightens };
+        let permitting = flags.policies.into_iter().map(|path| policy(path, false));
+        self.policies.extend(permitting);
+        let tightening = flags.tighten.into_iter().map(|path| policy(path, true));
+        self.policies.extend(tightening);
+        let levels = [
+            (Level::Allow, flags.allow),
+            (Level::AskRun, flags.ask),
+            (Level::Deny, flags.deny),
+        ];
+        for (level, patterns) in levels {
+            let located = |text| {
+                (
+                    level,
+                    LocatedText {
+                        text,
+                        origin: String::new(),
+                    },
+                )
+            };
+            self.rules.extend(patterns.into_iter().map(located));
+        }
+        let located = |(name, text)| {
+            (
+                name,
+                LocatedText {
+                    text,
+                    origin: COMMAND_LINE.into(),
+                },
+            )
+        };
+        self.limits.extend(flags.limits.into_iter().map(located));
+        self.state_dir = flags.state_dir.or(self.state_dir.take());
+        self.descriptions = flags.descriptions.or(self.descriptions.take());
+        self.lock = flags.lock.or(self.lock.take());
+        self.embeddings = flags.embeddings.or(self.embeddings.take());
+        self.fsync = flags
+            .fsync
+            .map(|text| LocatedText {
+                text,
+                origin: "--fsync".into(),
+            })
+            .or(self.fsync.take());
+        self.unknown_keys = flags
+            .unknown_keys
+            .map(|text| LocatedText {
+                text,
+                origin: "--unknown-keys".into(),
+            })
+            .or(self.unknown_keys.take());
+        self.engine = flags
+            .engine
+            .map(|text| LocatedText {
+                text,
+                origin: "--engine".into(),
+            })
+            .or(self.engine.take());
+        self.roots_absent = flags.roots_absent;
+        self.pass = flags.pass.map(pass_through::of_flag).or(self.pass.take());
+        let offers = flags.offer.into_iter().map(pass_through::of_offer);
+        self.offer.extend(offers);
+        self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
+        Ok(())
+    }
+
+    fn finish(self, environment: &Environment) -> Result<Config, Problem> {
+        let mut limits = LimitSet::default();
+        for (name, LocatedText { text, origin }) in &self.limits {
+            limits::set(&mut limits, name, text).map_err(|bad| {
+                invalid_at(
+                    origin,
+                    format!("invalid limit from {origin}"),
+                    bad.to_string(),
+                    "correct the limit",
+                )
+            })?;
+        }
+        let rules = self
+            .rules
+            .into_iter()
+            .map(|(level, at)| rule(level, at))
+            .collect::<Result<_, _>>()?;
+        let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
+        let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
+        let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
+        let extract = self.extract.map(extract::read).transpose()?;
+        let pass = self.pass.as_deref().map(pass_through::parse).transpose()?;
+        let named = |text: &str| LocatedText {
+            text: text.to_owned(),
+            origin: "AIRLOCK_ENGINE".into(),
+        };
+        let engine = self
+            .engine
+            .or_else(|| environment.text("AIRLOCK_ENGINE").map(named));
+        let engine = engine.as_ref().map(engine::parse).transpose()?;
+        let approver = self.approver.as_ref().map(approver::parse).transpose()?;
+        let state_dir = self
+            .state_dir
+            .or_else(|| environment.state_dir())
+            .ok_or_else(|| {
+                let why = "neither AIRLOCK_STATE_DIR nor XDG_STATE_HOME nor HOME is set";
+                invalid(
+                    "there is no folder for the journal",
+                    why,
+                    "add --state-dir FOLDER",
+                )
+            })?;
+        let (servers, secrets) = resolve(self.servers, environment)?;
+        let offers = pass_through::offers(&self.offer, &servers)?;
+        let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
+        let mut warnings = self.warnings;
+        if secrets
+            .iter()
+            .any(|secret| secret.len() < Secrets::BYTES_MIN)
+        {
+            warnings.push(short_secret());
+        }
+        // The telemetry variables may be meant for other programs, so an invalid one is a warning.
+        let telemetry = TelemetryConfig::from_environment(environment).unwrap_or_else(|problem| {
+            warnings.push(problem);
+            None
+        });
+        let base_env = ["PATH", "HOME"].into_iter().filter_map(passed_on).collect();
+        let absent = match self.roots_absent {
+            true => MissingRoot::Remarked,
+            false => MissingRoot::Refused,
+        };
+        let (flow, root_warnings) = labels::gather(self.flows, absent)?;
+        warnings.extend(root_warnings);
+        let mut policies = PolicyConfig::gather(&self.policies, self.groups)?;
+        policies.roots = flow.roots.keys().cloned().collect();
+        Ok(Config {
+            servers,
+            rules,
+            policies,
+            flow,
+            limits: limits.run,
+            budget: limits.budget,
+            state_dir,
+            descriptions: self.descriptions,
+            lock: self.lock,
+            embeddings: self.embeddings,
+            fsync,
+            unknown_keys,
+            engine: engine.unwrap_or_default(),
+            tsc: self.tsc.unwrap_or(TscChoice::OnPath),
+            approver,
+            extract,
+            secrets: Secrets::new(secrets),
+            base_env,
+            telemetry,
+            pass: pass.unwrap_or_default(),
+            offers,
+            warnings,
+        })
+    }
+}
+
+fn resolve(
+    declared: Vec<DeclaredServer>,
+    environment: &Environment,
+) -> Result<(Vec<ServerConfig>, Vec<String>), Problem> {
+    let mut origins = std::collections::BTreeMap::new();
+    for server in &declared {
+        if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
+            let what = format!("the server `{}` is configured twice", server.name);
+            let why = format!("in {earlier} and in {}", server.origin);
+            let file = if is_flag(earlier) {
+                &server.origin
+            } else {
+                earlier
+            };
+            let next = "rename one of the servers";
+            return Err(invalid_at(file, what, why, next));
+        }
+    }
+    let mut secrets = Vec::new();
+    let mut servers = Vec::new();
+    for declared in declared {
+        let (server, hidden) = declared.resolve(environment)?;
+        servers.push(server);
+        secrets.extend(hidden);
+    }
+    Ok((servers, secrets))
+}
+
+/// Returns a warning about a credential that is too short to be masked. airlock uses the credential
+/// anyway, so the user should know that it may become visible.
+fn short_secret() -> Problem {
+    let why = format!("the credential has fewer than {} bytes", Secrets::BYTES_MIN);
+    invalid(
+        "a credential is too short to be masked in output",
+        why,
+        "use a longer credential",
+    )
+}
+
+fn rule(level: Level, at: LocatedText) -> Result<PatternRule, Problem> {
+    let origin = (!at.origin.is_empty()).then_some(at.origin);
+    let pattern = ToolPattern::parse(&at.text).map_err(|bad| {
+        let place = origin
+            .clone()
+            .unwrap_or_else(|| format!("--{}", level.as_str()));
+        let next = "write SERVER.TOOL, with * for any characters, such as 'fs.read_*'";
+        invalid_at(
+            origin.as_deref().unwrap_or_default(),
+            format!("invalid rule '{}' ({place})", at.text),
+            bad.to_string(),
+            next,
+        )
+    })?;
+    Ok(PatternRule {
+        level,
+        pattern,
+        origin,
+    })
+}
+
+fn fsync(at: &LocatedText) -> Result<Fsync, Problem> {
+    match at.text.as_str() {
+        "always" => Ok(Fsync::Always),
+        "writes" => Ok(Fsync::Writes),
+        "never" => Ok(Fsync::Never),
+        other => {
+            let why = format!("invalid value `{other}`; expected always, writes or never");
+            Err(invalid_at(
+                &at.origin,
+                format!("invalid value for `fsync` ({})", at.origin),
+                why,
+                "write one of these values",
+            ))
+        }
+    }
+}
+
+/// Returns whether a file exists. If the check fails with another error, the file counts as
+/// existing, because its rules must not be skipped.
+fn is_there(path: &Path) -> bool {
+    !std::fs::symlink_metadata(path)
+        .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
+/// Returns the folder that contains a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+fn read_file(path: &Path) -> Result<FileConfig, Problem> {
+    file::parse(&display_path(path), &read_text(path)?)
+}
+
+fn read_text(path: &Path) -> Result<String, Problem> {
+    let failed = |why: String| {
+        invalid(
+            format!("{} cannot be read", path.display()),
+            why,
+            "check the path",
+        )
+    };
+    let length = std::fs::metadata(path)
+        .map_err(|error| failed(error.to_string()))?
+        .len();
+    if length > FILE_BYTES_MAX {
+        return Err(failed(format!(
+            "the file is larger than {}",
+            units::show_bytes(FILE_BYTES_MAX)
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| failed("the file is not UTF-8".into()))
+}
+
+/// Returns the name of a file for messages and origins, without the folder, which may be private.
+fn display_path(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
+}
+
+pub(crate) fn invalid(
+    what: impl Into<String>,
+    why: impl Into<String>,
+    next: impl Into<String>,
+) -> Problem {
+    Problem::new(CODE, what, why, next)
+}
+
+/// Returns a problem at `origin`: a usage error for the command line, and an invalid configuration
+/// for everything else.
+pub(crate) fn invalid_at(
+    origin: &str,
+    what: impl Into<String>,
+    why: impl Into<String>,
+    next: impl Into<String>,
+) -> Problem {
+    let code = if is_flag(origin) { USAGE } else { CODE };
+    Problem::new(code, what, why, next)
+}
+
+fn is_flag(origin: &str) -> bool {
+    origin.is_empty() || origin == COMMAND_LINE || origin.starts_with("--")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Direct calls of one tool. A direct call is a run with a script of one line, so that the same
+//! rules, limits and journal apply.
+
+use serde_json::{Map, Value, json};
+
+use super::{OwnToolAnswer, follow};
+use crate::broker::Script;
+use crate::broker::tool_index::args::{only, text_of};
+use crate::broker::tool_index::{CALL, ListedTool, ToolIndex};
+use crate::serve::context::ServeContext;
+use crate::serve::disclosure;
+use crate::serve::followed_run::FollowedScript;
+use crate::serve::request::Request;
+use crate::serve::rpc::sanitize;
+
+pub(super) fn description() -> Value {
+    json!({
+        "name": CALL,
+        "title": "Call a tool",
+        "description": "Calls one tool by its name, after its description was read.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "A name such as server.tool"},
+                "args": {"type": "object", "additionalProperties": true},
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true},
+    })
+}
+
+pub(super) async fn call(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
+    let name = match only(args, &["name", "args", "session"]).and_then(|()| text_of(args, "name")) {
+        Ok(Some(name)) => name,
+        Ok(None) => return OwnToolAnswer::wrong("`name` is missing; expected server.tool"),
+        Err(why) => return OwnToolAnswer::wrong(why),
+    };
+    let Some(tool) = tool_index.find(name) else {
+        return OwnToolAnswer::wrong(format!(
+            "there is no tool `{}`; find tools with search_tools",
+            sanitize(name)
+        ));
+    };
+    let nothing = Map::new();
+    let args = match args.get("args") {
+        None | Some(Value::Null) => &nothing,
+        Some(Value::Object(args)) => args,
+        Some(_) => return OwnToolAnswer::wrong("`args` is not an object"),
+    };
+    call_directly(context, tool_index, request, tool, name, args).await
+}
+
+/// Calls a tool. `name` is the name that the host used.
+pub(in crate::serve) async fn call_directly(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    tool: &ListedTool,
+    name: &str,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
+    if request.params.get("requestState").is_none()
+        && !disclosure::disclosed_tools(context, tool_index, &request.session)
+            .allows(&tool_index.current(tool))
+    {
+        return OwnToolAnswer::error(disclosure::required(&[name.to_owned()]));
+    }
+    if let Some(state) = request.params.get("requestState") {
+        return follow::go_on(context, request, state).await;
+    }
+    let code = format!("return await {}(input);", tool.in_scripts());
+    let script = Script::body(code)
+        .named(tool.name.clone())
+        .with_input(&Value::Object(args.clone()));
+    let followed = FollowedScript {
+        name: tool.name.clone(),
+        text: String::new(),
+        is_direct: true,
+    };
+    super::run::start(context, tool_index, request, script, followed).await
+}

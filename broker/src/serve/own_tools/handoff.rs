@@ -1,0 +1,92 @@
+//! Suspends runs that wait for an answer. If the host has to answer, it gets a sealed state that
+//! can be used once. If another approver has to answer, the host gets the id of the run.
+
+use codegen::canonical;
+use serde_json::{Map, Value, json};
+
+use super::OwnToolAnswer;
+use crate::serve::context::ServeContext;
+use crate::serve::followed_run::FollowedRun;
+use crate::serve::request::Request;
+use crate::serve::rpc;
+use crate::serve::seal::{self, OpenedSeal, Seal};
+
+pub(super) const ROOM: &str = "too many runs of this session wait for answers; this run was ended";
+
+/// Suspends a run in the session, and returns an `input_required` result with the run's requests to
+/// the host.
+pub(super) fn suspend_for_host(
+    context: &ServeContext,
+    request: &Request,
+    run: FollowedRun,
+) -> OwnToolAnswer {
+    let requests: Map<String, Value> = run
+        .handed
+        .iter()
+        .map(|client_request| (client_request.key.clone(), client_request.as_request()))
+        .collect();
+    let Ok(token) = seal::token() else {
+        run.cancel_handle().cancel("no random numbers");
+        return OwnToolAnswer::wrong(
+            "the operating system gives no random numbers; the run was ended",
+        );
+    };
+    let bound = bound(&request.session.id, &request.params);
+    let sealed = context.seal().seal(&token, &bound);
+    // The part before `~` is the id of the session, so that a request of the newer era finds its
+    // session. The part after `~` is sealed for that session.
+    let state = format!("{}~{sealed}", request.session.id);
+    if let Err(run) = request.session.suspend(token, run) {
+        run.cancel_handle().cancel(ROOM);
+        return OwnToolAnswer::wrong(ROOM);
+    }
+    OwnToolAnswer::InputRequired(json!({
+        "resultType": "input_required",
+        "inputRequests": requests,
+        "requestState": state,
+    }))
+}
+
+/// Suspends a run in the session, and returns a `paused` result, so that the host does not wait for
+/// the approver.
+pub(super) fn suspend_for_approver(request: &Request, run: FollowedRun) -> OwnToolAnswer {
+    let id = run.run().to_owned();
+    if let Err(run) = request.session.suspend(id.clone(), run) {
+        run.cancel_handle().cancel(ROOM);
+        return OwnToolAnswer::wrong(ROOM);
+    }
+    OwnToolAnswer::Done {
+        text: format!(
+            "paused: a call of the run waits for a person's approval. Call resume_run with \
+             {{\"run\": \"{id}\"}} to continue waiting; nothing is lost."
+        ),
+        structured: Some(json!({"run": id, "status": "paused"})),
+        is_error: false,
+    }
+}
+
+/// Returns the session in which a state was issued, if the state belongs to a request with these
+/// params.
+pub(in crate::serve) fn session_of(seal: &Seal, params: &Value, state: &str) -> Option<String> {
+    let (session, sealed) = state.split_once('~')?;
+    let opened = seal.open(sealed, &bound(session, params));
+    opened.map(|_| session.to_owned())
+}
+
+/// Returns the token of the run whose state a request contains.
+pub(super) fn token_of(context: &ServeContext, request: &Request, state: &Value) -> Option<String> {
+    let (_, sealed) = state.as_str()?.split_once('~')?;
+    let bound = bound(&request.session.id, &request.params);
+    let opened = context.seal().open(sealed, &bound);
+    opened.map(|OpenedSeal { token }| token)
+}
+
+/// Returns the text that a state is bound to: this request, in this session.
+fn bound(session: &str, params: &Value) -> String {
+    let asked = json!({
+        "name": params.get("name"),
+        "arguments": params.get("arguments"),
+    });
+    let digest = canonical::digest(&asked);
+    format!("{}/{digest}", rpc::sanitize(session))
+}

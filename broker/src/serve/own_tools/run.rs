@@ -1,0 +1,264 @@
+//! `run_script`: runs a script and returns its result. Every tool that the script uses must be
+//! disclosed in the session before the script starts.
+
+use std::sync::Arc;
+
+use airlock_core::code::Code;
+use airlock_core::limits::Limit;
+use serde_json::{Map, Value, json};
+
+use super::{OwnToolAnswer, follow};
+use crate::approver::Approver;
+use crate::broker::tool_index::args::{names, only, text_of};
+use crate::broker::tool_index::details::describe;
+use crate::broker::tool_index::search::search_now;
+use crate::broker::tool_index::{RUN, ToolIndex};
+use crate::broker::{DescribedTools, IdleFlag, ReachedLabels, RunContext, Script, ToolDiscovery};
+use crate::extract::Extractor;
+use crate::serve::client_request::ClientRequestQueue;
+use crate::serve::context::ServeContext;
+use crate::serve::disclosure;
+use crate::serve::followed_run::{FollowedRun, FollowedScript, RunLinks};
+use crate::serve::host_approver::HostApprover;
+use crate::serve::logging::LogForwarder;
+use crate::serve::request::Request;
+use crate::serve::sampling::HostModel;
+use crate::serve::server_requests::HostBridge;
+use crate::serve::session::HostSession;
+use crate::serve::settings::ListMode;
+
+const NAME: &str = "script.js";
+
+pub(super) fn description(tool_index: &ToolIndex, mode: ListMode) -> Value {
+    json!({
+        "name": RUN,
+        "title": "Run a script",
+        "description": about(tool_index, mode),
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "JavaScript or TypeScript with top-level await and return"},
+                "input": {"description": "Any JSON; the script's global `input`"},
+                "timeout_ms": {"type": "integer", "minimum": 1, "description": "Cannot exceed the configured limit"},
+                "tools": {"type": "array", "items": {"type": "string"}, "description": "Names of tools the script will use"},
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": false, "destructiveHint": true, "openWorldHint": true},
+    })
+}
+
+fn about(tool_index: &ToolIndex, mode: ListMode) -> String {
+    // The number of a server's tools may change while a host is connected, so a stable list omits
+    // it.
+    let servers = match mode {
+        ListMode::Stable => format!("Servers: {}", tool_index.server_names()),
+        ListMode::Code | ListMode::Progressive => {
+            format!("Servers (tools): {}", tool_index.servers())
+        }
+    };
+    let mut text = format!(
+        "Runs one script that calls tools and returns a value. Call tools as \
+         `await server.tool({{…}})`; loop, filter and combine in the script and return only what is \
+         needed. No network, files or imports. Failed calls throw ToolError. Every call is decided \
+         by rules. {servers}."
+    );
+    if tool_index.broker.has_extraction() {
+        text.push_str(" `extract(value, schema)` has a model turn text into JSON.");
+    }
+    match &tool_index.at_once {
+        Some(declarations) => text.push_str(&format!("\n\n{declarations}")),
+        None => {
+            text.push_str(
+                " First find tools with search_tools and read them with get_tool_details",
+            );
+            if tool_index.broker.has_discovery() {
+                text.push_str(
+                    ", or in the script: `airlock.search(query)`, `airlock.describe({tools})`",
+                );
+            }
+            text.push('.');
+        }
+    }
+    text
+}
+
+pub(super) async fn call(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
+    if let Some(state) = request.params.get("requestState") {
+        return follow::go_on(context, request, state).await;
+    }
+    let (script, declared) = match script(tool_index, args) {
+        Ok(read) => read,
+        Err(why) => return OwnToolAnswer::wrong(why),
+    };
+    let broker = &tool_index.broker;
+    let limits = broker.limits();
+    if script.text.len() > limits.script_bytes_max as usize {
+        let next = "make the script smaller; pass large data as `input`";
+        let why = limits.says(Limit::Source);
+        return OwnToolAnswer::not_started(Code::LimitSource, &why, next, None);
+    }
+    let uses = match broker
+        .uses(&request.caller, &script.text, &request.cancel)
+        .await
+    {
+        Ok(uses) => uses,
+        Err(busy) => return OwnToolAnswer::busy(&busy),
+    };
+    let missing = disclosure::missing(context, tool_index, &request.session, &uses, &declared);
+    match missing {
+        Ok(missing) if !missing.is_empty() => {
+            return OwnToolAnswer::error(disclosure::required(&missing));
+        }
+        Ok(_) => {}
+        Err(unknown) => return OwnToolAnswer::error(unknown),
+    }
+    let quotable = tool_index.broker.is_quotable(&script.text);
+    let followed = FollowedScript {
+        name: NAME.to_owned(),
+        text: if quotable {
+            script.text.clone()
+        } else {
+            String::new()
+        },
+        is_direct: false,
+    };
+    start(context, tool_index, request, script.into_script(), followed).await
+}
+
+/// Starts a run in the session of the request and follows it.
+pub(super) async fn start(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    script: Script,
+    followed: FollowedScript,
+) -> OwnToolAnswer {
+    let Ok(_room) = request.session.call_slots.clone().acquire_owned().await else {
+        return OwnToolAnswer::wrong("the session is over");
+    };
+    let script = if tool_index.broker.is_watching() {
+        script.carrying(request.session.carried())
+    } else {
+        script
+    };
+    let parent = request.params.pointer("/_meta/traceparent");
+    let script = match parent.and_then(Value::as_str) {
+        Some(parent) => script.traced_by(parent),
+        None => script,
+    };
+    let broker = &tool_index.broker;
+    let (client_requests, wanted) = ClientRequestQueue::new();
+    let settings = context.settings();
+    let level = request.log_level().filter(|_| settings.logs);
+    let (logs, log_sink) = LogForwarder::new(level);
+    let abilities = request.abilities(settings.pass);
+    let to_host = HostBridge::new(
+        client_requests.clone(),
+        broker,
+        request,
+        abilities,
+        log_sink,
+    );
+    let (reached, rest) = (ReachedLabels::default(), IdleFlag::default());
+    let by_host = || Arc::new(HostApprover(client_requests.clone())) as Arc<dyn Approver>;
+    let by_model = || Arc::new(HostModel::new(client_requests.clone())) as Arc<dyn Extractor>;
+    let run_context = RunContext {
+        caller: Arc::clone(&request.caller),
+        disclosed: disclosure::disclosed_tools(context, tool_index, &request.session),
+        approver: request.can_ask().then(by_host),
+        extractor: request.can_sample().then(by_model),
+        discovery: Some(Arc::new(SessionDiscovery {
+            context: context.clone(),
+            session: Arc::clone(&request.session),
+        })),
+        client_bridge: Some(Arc::new(to_host)),
+        reached: reached.clone(),
+        rest: rest.clone(),
+    };
+    let running = broker.run_in(run_context, script);
+    let links = RunLinks {
+        broker: broker.clone(),
+        client_requests: wanted,
+        delivery: request.way(),
+        asks_elsewhere: !request.can_ask(),
+        logs,
+        reached,
+        rest,
+    };
+    let run = FollowedRun::new(running, links, followed);
+    follow::follow(context, request, run).await
+}
+
+/// Tool discovery for scripts of one session. Descriptions that a script reads are disclosed in the
+/// session.
+struct SessionDiscovery {
+    context: ServeContext,
+    session: Arc<HostSession>,
+}
+
+impl SessionDiscovery {
+    fn tool_index(&self) -> Result<Arc<ToolIndex>, String> {
+        let tool_index = self.context.tool_index_now();
+        tool_index.ok_or("the broker has shut down".to_owned())
+    }
+}
+
+impl ToolDiscovery for SessionDiscovery {
+    fn search(&self, args: &Map<String, Value>) -> Result<Value, String> {
+        search_now(&*self.tool_index()?, args).map(|found| found.structured())
+    }
+
+    fn describe(&self, args: &Map<String, Value>) -> Result<DescribedTools, String> {
+        let tool_index = self.tool_index()?;
+        describe(args, |wanted| {
+            super::disclose(&self.context, &tool_index, &self.session, wanted)
+        })
+    }
+}
+
+/// The script, input and limits that a host requests.
+struct RunRequest {
+    text: String,
+    input: Option<Value>,
+    limits: airlock_core::limits::Limits,
+}
+
+impl RunRequest {
+    fn into_script(self) -> Script {
+        let script = Script::body(self.text).named(NAME).with_limits(self.limits);
+        match self.input {
+            Some(input) => script.with_input(&input),
+            None => script,
+        }
+    }
+}
+
+fn script(
+    tool_index: &ToolIndex,
+    args: &Map<String, Value>,
+) -> Result<(RunRequest, Vec<String>), String> {
+    only(args, &["code", "input", "timeout_ms", "tools", "session"])?;
+    let text = text_of(args, "code")?.unwrap_or_default();
+    if text.trim().is_empty() {
+        return Err("`code` is empty; write at least a `return`, such as `return 1 + 1`".into());
+    }
+    let mut limits = *tool_index.broker.limits();
+    if let Some(timeout) = args.get("timeout_ms").filter(|it| !it.is_null()) {
+        let wanted = timeout.as_u64().filter(|ms| *ms > 0);
+        let wanted = wanted.ok_or("`timeout_ms` is not a positive integer")?;
+        limits.run_wall_ms_max = limits.run_wall_ms_max.min(wanted);
+    }
+    let wanted = RunRequest {
+        text: text.to_owned(),
+        input: args.get("input").cloned(),
+        limits,
+    };
+    Ok((wanted, names(args, "tools")?))
+}

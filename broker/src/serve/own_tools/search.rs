@@ -1,0 +1,129 @@
+//! `search_tools`: finds tools by words and returns them in the requested detail.
+
+use codegen::declare::Level;
+use serde_json::{Map, Value, json};
+
+use super::OwnToolAnswer;
+use crate::broker::tool_index::search::{LIMIT_DEFAULT, LIMIT_MAX, SearchResult, search};
+use crate::broker::tool_index::{ListedTool, SEARCH, ToolIndex};
+use crate::broker::{ServerState, ServerStatus, ToolSnapshot};
+
+pub(super) fn description() -> Value {
+    json!({
+        "name": SEARCH,
+        "title": "Search tools",
+        "description": "Finds tools by what they do. Best first, grouped by server. An empty query lists tools.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What the tool should do, in plain words"},
+                "mode": {"type": "string", "enum": ["words", "regex"], "default": "words"},
+                "servers": {"type": "array", "items": {"type": "string"}, "description": "Only tools of these servers"},
+                "groups": {"type": "array", "items": {"type": "string"}, "description": "In any of these groups"},
+                "tags": {"type": "array", "items": {"type": "string"}, "description": "With all of these tags"},
+                "category": {"type": "string", "description": "In this category"},
+                "detail": {"type": "string", "enum": ["names", "lines", "signatures"], "default": "lines"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+            },
+            "additionalProperties": false,
+        },
+        "annotations": {"readOnlyHint": true, "openWorldHint": false},
+    })
+}
+
+pub(super) async fn call(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnToolAnswer {
+    match search(tool_index, args).await {
+        Ok(found) => answer(tool_index, &found),
+        Err(why) => OwnToolAnswer::wrong(why),
+    }
+}
+
+fn answer(tool_index: &ToolIndex, found: &SearchResult<'_>) -> OwnToolAnswer {
+    let SearchResult {
+        best, total, level, ..
+    } = found;
+    let absent = absent_in_words(tool_index);
+    let text = if best.is_empty() {
+        let servers = tool_index.servers();
+        format!("{absent}no tool matches; try other words. Servers: {servers}")
+    } else {
+        let known = tool_index.broker.known();
+        let mut text = match *level {
+            Level::Signatures => tool_index.declarations(best, Level::Signatures),
+            level => grouped(&known, best, level == Level::Lines),
+        };
+        if *total > best.len() {
+            let more = total - best.len();
+            text.push_str(&format!("… and {more} weaker matches\n"));
+        }
+        text.push_str(&absent);
+        text.trim_end().to_owned()
+    };
+    OwnToolAnswer::Done {
+        text,
+        structured: Some(found.structured()),
+        is_error: false,
+    }
+}
+
+/// Describes servers whose tools are missing from the results, for the model.
+fn absent_in_words(tool_index: &ToolIndex) -> String {
+    let names = |chosen: fn(&ServerStatus) -> bool| -> String {
+        let servers = tool_index.known.servers.iter().filter(|it| chosen(it));
+        servers
+            .map(|it| it.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let lines = [
+        (
+            names(ServerStatus::is_awaited),
+            "still starting, search again soon: ",
+        ),
+        (
+            names(|it| it.tools.is_none() && it.state == ServerState::OnDemand),
+            "not started, see search_available_servers: ",
+        ),
+        (
+            names(|it| matches!(it.state, ServerState::Unavailable(_))),
+            "cannot be reached now: ",
+        ),
+    ];
+    let said = lines.iter().filter(|(names, _)| !names.is_empty());
+    said.map(|(names, what)| format!("{what}{names}\n"))
+        .collect()
+}
+
+/// Groups tools by server. Servers and tools are ordered by their best match.
+fn grouped(known: &ToolSnapshot, best: &[&ListedTool], with_text: bool) -> String {
+    let mut servers: Vec<&str> = Vec::new();
+    for shown in best {
+        let server = &*shown.tool.id.server.0;
+        if !servers.contains(&server) {
+            servers.push(server);
+        }
+    }
+    let mut text = String::new();
+    for server in servers {
+        text.push_str(&format!("{server}:\n"));
+        for shown in best.iter().filter(|it| *it.tool.id.server.0 == *server) {
+            text.push_str(&format!("  {}", shown.name));
+            let summary = if with_text {
+                shown.summary()
+            } else {
+                String::new()
+            };
+            if !summary.is_empty() {
+                text.push_str(&format!(": {summary}"));
+            }
+            let description = known.description(&shown.tool.id);
+            if let Some(why) = description.and_then(|it| it.claims.deprecated.as_ref()) {
+                let why = codegen::text::neutralise(why);
+                let between = if why.is_empty() { "" } else { ": " };
+                text.push_str(&format!(" [deprecated{between}{why}]"));
+            }
+            text.push('\n');
+        }
+    }
+    text
+}

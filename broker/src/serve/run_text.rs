@@ -1,0 +1,291 @@
+//! Formats a run's report as text for a model: value, or error with its position; findings of the
+//! check; console; calls with their outcomes; and where to read parts that were cut.
+
+use std::borrow::Cow;
+
+use airlock_core::code::Code;
+use airlock_core::report::{Report, ReportedLine, ReportedOutcome, ReportedSeverity, Status};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::binaries;
+use super::followed_run::FollowedScript;
+use super::result_store::StoredContent;
+use super::rpc::set_member;
+use super::session::HostSession;
+use crate::broker::tool_index::visible;
+use crate::render::{self, Style, escape};
+
+/// Maximum length of console text in a result, in bytes. Models rarely need the console.
+const CONSOLE_BYTES_MAX: usize = 8 * 1024;
+/// Maximum number of findings in a result. The report contains all of them.
+const FINDINGS_SHOWN_MAX: usize = 8;
+const MESSAGE_CHARS_SHOWN: usize = 600;
+const RUNS_URI: &str = "airlock:///runs";
+/// Note for a value that contains addresses of binaries.
+const BINARIES: &str =
+    "binaries: the host can read the addresses in `data_at` and `blob_at` as resources";
+
+/// The end of a run, as the content of a tool result.
+#[derive(Debug)]
+pub(super) struct RunText {
+    pub(super) text: String,
+    /// The report in the format of the command line. A value that was too long is replaced by its
+    /// address.
+    pub(super) report: Value,
+    pub(super) is_error: bool,
+}
+
+/// Formats a report. `text_bytes_max` limits the value; the rest of a longer value is kept in the
+/// session.
+pub(super) fn of_run(
+    report: &Report,
+    script: &FollowedScript,
+    session: &HostSession,
+    text_bytes_max: usize,
+) -> RunText {
+    let mut structured = serde_json::to_value(report).unwrap_or_default();
+    let mut parts = Vec::new();
+    if let Some(value) = &report.value {
+        // A host that called a tool directly gets binaries as content blocks.
+        let lean = (!script.is_direct)
+            .then(|| without_binaries(value, report, session))
+            .flatten();
+        if let Some(lean) = &lean {
+            set_member(
+                &mut structured,
+                "value",
+                serde_json::to_value(lean).unwrap_or_default(),
+            );
+        }
+        let text = render::value(lean.as_deref().unwrap_or(value), false);
+        let text = text.trim_end();
+        let long = LongText {
+            uri: format!("{RUNS_URI}/{}/value", report.run),
+            bytes_max: text_bytes_max,
+        };
+        if let Some(place) = long.keep(text, session) {
+            set_member(&mut structured, "value", Value::Null);
+            set_member(&mut structured, "value_at", place);
+        }
+        parts.push(long.shown(text));
+        parts.extend(lean.is_some().then(|| BINARIES.to_owned()));
+    }
+    parts.extend(if script.is_direct {
+        ending_of_call(report, &script.name)
+    } else {
+        ending(report, script)
+    });
+    parts.extend(findings(report, script));
+    parts.extend(console(report, session, &mut structured));
+    let is_plain = script.is_direct && report.status == Status::Done;
+    if !report.calls.is_empty() && !is_plain {
+        parts.push(format!(
+            "calls:\n{}",
+            render::calls(&report.calls).trim_end()
+        ));
+    }
+    if parts.is_empty() {
+        parts.push("done; the script returned nothing".to_owned());
+    }
+    RunText {
+        text: parts.join("\n\n"),
+        report: structured,
+        is_error: report.status != Status::Done,
+    }
+}
+
+/// Returns the value with its binaries replaced by addresses, or `None` if it contains no binaries.
+fn without_binaries(
+    value: &RawValue,
+    report: &Report,
+    session: &HostSession,
+) -> Option<Box<RawValue>> {
+    binaries::put_away(value, |number, kept| {
+        let uri = format!("{RUNS_URI}/{}/binary-{number}", report.run);
+        session.stored_results.keep(uri.clone(), kept);
+        uri
+    })
+}
+
+/// Describes why a script did not finish, with the position and advice.
+fn ending(report: &Report, script: &FollowedScript) -> Option<String> {
+    let problem = render::ending(report, &script.name)?;
+    let next = next(report, &problem.next);
+    let mut text = problem_text(&problem.what, &problem.why, &next, &problem.code);
+    let error = report.error.as_ref();
+    if let Some(excerpt) = error.and_then(|it| render::excerpt(it, &script.text)) {
+        text.push_str(&format!("\n{}", excerpt.trim_end()));
+    }
+    Some(text)
+}
+
+/// Describes why a direct call failed. The host sent no script, so the text has no position.
+fn ending_of_call(report: &Report, tool: &str) -> Option<String> {
+    let withheld = |outcome| {
+        matches!(
+            outcome,
+            ReportedOutcome::Denied | ReportedOutcome::Refused | ReportedOutcome::NotSent
+        )
+    };
+    let became = match report.status {
+        Status::Done => return None,
+        Status::Cancelled => "was cancelled",
+        _ if report.calls.iter().all(|call| withheld(call.outcome)) => "was not made",
+        Status::Failed => "failed",
+        Status::Stopped | Status::Paused => "was stopped",
+    };
+    let code = report.code.unwrap_or(Code::Internal);
+    let what = format!("the call of `{tool}` {became}");
+    let why = report.error.as_ref().map(|error| &*error.message);
+    let why = escape::brief(why.unwrap_or_default(), MESSAGE_CHARS_SHOWN);
+    let next = match code {
+        Code::Busy => run_again(report).into(),
+        code => Cow::Borrowed(next_of_call(code)),
+    };
+    Some(problem_text(&what, &why, &next, code.as_str()))
+}
+
+pub(super) fn problem_text(what: &str, why: &str, next: &str, code: &str) -> String {
+    let mut text = format!("error: {what}\n");
+    for (label, part) in [("why", why), ("next", next)] {
+        if !part.is_empty() {
+            text.push_str(&format!("{label}: {part}\n"));
+        }
+    }
+    text.push_str(&format!("code: {code}"));
+    text
+}
+
+/// Describes the findings of the check. They are omitted for direct calls, because the model did
+/// not write that script.
+fn findings(report: &Report, script: &FollowedScript) -> Option<String> {
+    let found: Vec<_> = render::untold_findings(report)
+        .filter(|it| !script.is_direct && it.severity != ReportedSeverity::Note)
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let shown = found.iter().take(FINDINGS_SHOWN_MAX);
+    // The error message already quotes the line at which the script ended.
+    let quoted = report.error.as_ref().and_then(|it| it.line);
+    let of = |line| match quoted == Some(line) {
+        true => "",
+        false => &*script.text,
+    };
+    let mut text: String = shown
+        .map(|it| render::finding(it, &script.name, of(it.line), Style::default()))
+        .collect();
+    if found.len() > FINDINGS_SHOWN_MAX {
+        text.push_str(&format!("… and {} more", found.len() - FINDINGS_SHOWN_MAX));
+    }
+    Some(text.trim_end().to_owned())
+}
+
+fn console(report: &Report, session: &HostSession, structured: &mut Value) -> Option<String> {
+    if report.console.is_empty() && report.console_dropped_bytes == 0 {
+        return None;
+    }
+    // The text escapes invisible characters, so that a person sees all that the model reads. The
+    // report contains the original lines.
+    let line = |line: &ReportedLine| match line.level.as_str() {
+        "log" => visible(&line.text),
+        level => format!("[{level}] {}", visible(&line.text)),
+    };
+    let lines: Vec<_> = report.console.iter().map(line).collect();
+    let text = lines.join("\n");
+    let long = LongText {
+        uri: format!("{RUNS_URI}/{}/console", report.run),
+        bytes_max: CONSOLE_BYTES_MAX,
+    };
+    if let Some(place) = long.keep(&text, session) {
+        set_member(structured, "console", json!([]));
+        set_member(structured, "console_at", place);
+    }
+    let mut text = format!("console:\n{}", long.shown(&text));
+    if report.console_dropped_bytes > 0 {
+        let dropped = report.console_dropped_bytes;
+        text.push_str(&format!("\n… {dropped} bytes over the limit were dropped"));
+    }
+    Some(text)
+}
+
+/// A text that may be too long for a result.
+struct LongText {
+    uri: String,
+    bytes_max: usize,
+}
+
+impl LongText {
+    /// Keeps the text if it is too long, and returns its address.
+    fn keep(&self, text: &str, session: &HostSession) -> Option<Value> {
+        if text.len() <= self.bytes_max {
+            return None;
+        }
+        session
+            .stored_results
+            .keep(self.uri.clone(), StoredContent::Text(text.into()));
+        Some(json!({"uri": self.uri, "bytes": text.len()}))
+    }
+
+    fn shown(&self, text: &str) -> String {
+        if text.len() <= self.bytes_max {
+            return text.to_owned();
+        }
+        let end = text.floor_char_boundary(self.bytes_max);
+        let head = text.get(..end).unwrap_or_default();
+        let (uri, bytes) = (&self.uri, text.len());
+        format!(
+            "{head}\n… cut after {end} of {bytes} bytes; the rest is at {uri}?from={end}&length=20000, \
+             or let the script return less"
+        )
+    }
+}
+
+/// Returns advice for a model. The report's advice is for a person at a terminal and names flags.
+fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
+    let next = match report.code {
+        Some(Code::Busy) => return run_again(report).into(),
+        Some(Code::NotDisclosed) => {
+            "get the descriptions with get_tool_details, then run the script again"
+        }
+        Some(Code::InvalidArguments) => "get_tool_details shows the tool's arguments",
+        Some(Code::Denied) => "do without the call; only a change of the rules can allow it",
+        Some(Code::Unanswered) => {
+            "no answer arrived; ask the user to answer, or do without the call"
+        }
+        Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
+        Some(code) if is_limit(code) => "do less in one run",
+        _ => for_a_person,
+    };
+    next.into()
+}
+
+fn run_again(report: &Report) -> String {
+    render::run_again(report.retry_after_ms.unwrap_or_default())
+}
+
+/// Returns advice for a direct call.
+fn next_of_call(code: Code) -> &'static str {
+    match code {
+        Code::NotDisclosed => "get the description with get_tool_details, then call again",
+        Code::InvalidArguments | Code::ScriptError | Code::CheckFailed | Code::ScriptTooComplex => {
+            "get_tool_details shows the tool's arguments"
+        }
+        Code::ToolFailed | Code::ResultInvalid => "use other arguments, or do without the call",
+        Code::Denied => "do without the call; only a change of the rules can allow it",
+        Code::Refused => "do without the call, or ask the person who refused it",
+        Code::Unanswered => "no answer arrived; ask the user to answer, or do without the call",
+        Code::OutcomeUnknown => {
+            "check on the server whether the call took effect before you repeat it"
+        }
+        Code::ServerUnavailable => "call again later, or do without the call",
+        code if is_limit(code) => "ask for less in one call",
+        Code::Cancelled => "",
+        _ => "do without the call, and tell the user about it",
+    }
+}
+
+fn is_limit(code: Code) -> bool {
+    code.as_str().starts_with("limit-")
+}
