@@ -32,7 +32,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::Environment;
 use crate::render::escape;
-use crate::thread_priority;
+use airlock_sandbox::thread_priority;
 use screen::Screen;
 
 /// Run scripts that call MCP tools, in a sandbox. For each call, rules decide whether it is

@@ -56,10 +56,10 @@ use located::LocatedText;
 use policies::{PolicyPath, ToolGroups};
 use server::DeclaredServer;
 
-use crate::budget::BudgetLimits;
-use crate::sandbox::JsEngine;
 use crate::secrets::Secrets;
-use crate::units;
+use airlock_sandbox::JsEngine;
+use airlock_sandbox::budget::BudgetLimits;
+use airlock_sandbox::units;
 
 /// Maximum size of a configuration file in bytes. Files that people write are much smaller.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

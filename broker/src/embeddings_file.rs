@@ -7,7 +7,7 @@ use airlock_core::problem::Problem;
 use airlock_core::search::model::{Model, ModelFiles};
 
 use crate::config::invalid;
-use crate::units;
+use airlock_sandbox::units;
 
 /// Maximum size of a model file in bytes. Static models are smaller.
 const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;

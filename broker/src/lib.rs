@@ -6,10 +6,8 @@
 
 pub mod approver;
 mod broker;
-pub mod budget;
 pub mod cli;
 pub mod client_bridge;
-mod clock;
 pub mod config;
 mod deadline;
 pub mod demo;
@@ -26,21 +24,19 @@ pub mod render;
 mod resident;
 mod resolve;
 mod run_event;
-pub mod sandbox;
 pub mod secrets;
 pub mod serve;
 pub mod shared_file;
-mod stop_handle;
 pub mod telemetry;
 #[cfg(test)]
 mod tempdir;
-mod thread_priority;
 pub mod tool_files;
 mod tsc;
-mod units;
 pub mod upstream;
 
 pub use airlock_core as core;
+pub use airlock_sandbox as sandbox;
+pub use airlock_sandbox::budget;
 pub use approver::Approver;
 pub use broker::{
     Broker, BuildError, Builder, Cancel, CheckPolicy, CheckReport, DescribedTools, EntropyError,

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use airlock_core::id::RunId;
 use airlock_core::problem::Problem;
 
-use crate::budget::Budget;
 use crate::config::TelemetryConfig;
+use airlock_sandbox::budget::Budget;
 use export::Exporter;
 use metrics::Measurement;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use super::*;
-use crate::budget::{BASE_BYTES, BudgetLimits};
 use crate::tempdir::TempDir;
+use airlock_sandbox::budget::{BASE_BYTES, BudgetLimits};
 
 const MIB: u64 = 1024 * 1024;
 

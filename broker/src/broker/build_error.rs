@@ -8,8 +8,8 @@ use airlock_core::policy::{Finding, InvalidPolicies};
 use airlock_core::problem::Problem;
 use airlock_core::shared_state::GrantUnavailable;
 
-use crate::sandbox::SandboxError;
 use crate::shared_file::SharedError;
+use airlock_sandbox::SandboxError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {

@@ -33,9 +33,7 @@ use super::tool_checks::CheckRegistry;
 use super::tool_discovery::OwnTools;
 use super::{Broker, BuildError, InProcessTool, Inner, tool_discovery};
 use crate::approver::Approver;
-use crate::budget::{Budget, BudgetLimits};
 use crate::client_bridge::{ClientBridge, ClientCapabilities, DeclaredCapabilities};
-use crate::clock::Clock;
 use crate::config::{
     Config, FlowConfig, PolicyConfig, ServerConfig, TelemetryConfig, ToolTrust, TscChoice,
     UnknownKeys,
@@ -47,13 +45,15 @@ use crate::listing_file::ListingStore;
 use crate::lock_file::LockFile;
 use crate::program::ExternalProgram;
 use crate::resolve::PathResolver;
-use crate::sandbox::JsEngine;
 use crate::secrets::Secrets;
 use crate::shared_file::SharedFile;
 use crate::telemetry::Telemetry;
 use crate::tool_files::ToolFiles;
 use crate::tsc::Compiler;
 use crate::upstream::{MessageLimits, ServerSpec, Upstream, UpstreamSettings};
+use airlock_sandbox::JsEngine;
+use airlock_sandbox::budget::{Budget, BudgetLimits};
+use airlock_sandbox::clock::Clock;
 
 /// Collects the parts of a broker. Without rules every call is denied, and without an approver no
 /// question is asked.

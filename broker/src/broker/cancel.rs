@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use crate::stop_handle::StopHandle;
+use airlock_sandbox::StopHandle;
 
 /// Cancels one run. Cheap to clone; a second cancellation has no effect.
 #[derive(Debug, Clone, Default)]

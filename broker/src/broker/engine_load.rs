@@ -4,7 +4,7 @@
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::{Broker, BuildError};
-use crate::sandbox::{Checker, JsEngine, Sandbox, SandboxError};
+use airlock_sandbox::{Checker, JsEngine, Sandbox, SandboxError};
 
 pub(super) enum EngineLoad {
     /// Loads on its own thread, while the builder waits for servers.

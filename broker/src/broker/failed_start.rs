@@ -3,8 +3,8 @@
 use airlock_core::code::Code;
 use airlock_core::report::{Report, ReportedError, Status, Usage};
 
-use crate::budget::Busy;
 use crate::shared_file::SharedError;
+use airlock_sandbox::budget::Busy;
 
 /// Returns the report of a run that failed before it got an id.
 pub(super) fn never_started(code: Code) -> Report {

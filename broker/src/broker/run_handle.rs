@@ -4,8 +4,8 @@ use airlock_core::code::Code;
 use airlock_core::report::Report;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::budget::RunShare;
-use crate::sandbox::large_stack;
+use airlock_sandbox::budget::RunShare;
+use airlock_sandbox::large_stack;
 
 use super::active_runs::ActiveRun;
 use super::{Broker, Cancel, RunContext, Script, never_started};

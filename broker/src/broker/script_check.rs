@@ -14,10 +14,10 @@ use codegen::check::{CheckResult, Finding, FindingCode, Form, Severity, Surface}
 
 use super::tool_snapshot::ToolSnapshot;
 use super::{Cancel, CheckPolicy, Inner, Script};
-use crate::budget::{Busy, RunShare};
-use crate::sandbox::{CheckLimits, Checker, JsEngine};
 use crate::secrets::Secrets;
 use crate::tsc::{Compiler, TscOutcome};
+use airlock_sandbox::budget::{Busy, RunShare};
+use airlock_sandbox::{CheckLimits, Checker, JsEngine};
 
 /// The result of checking a script without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use super::screen::Screen;
 use super::terminal_bridge::TerminalBridge;
 use crate::approver::{ApproverCommand, NeverApprover, Terminal, Web};
 use crate::broker::Builder;
-use crate::clock::Clock;
 use crate::config::{ApproverChoice, Config, grants};
 use crate::journal_file::make_private;
 use crate::render;
+use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {

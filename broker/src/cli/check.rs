@@ -15,8 +15,8 @@ use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
 use crate::config::{Config, Environment};
 use crate::render;
-use crate::sandbox::CheckLimits;
 use crate::tsc::Compiler;
+use airlock_sandbox::CheckLimits;
 
 #[derive(Debug, Args)]
 pub(super) struct CheckOptions {

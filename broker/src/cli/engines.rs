@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Outcome, exit, print, print_json};
-use crate::sandbox::{DIFFERENCES, EngineDifference, JsEngine, Sandbox};
+use airlock_sandbox::{DIFFERENCES, EngineDifference, JsEngine, Sandbox};
 
 #[derive(Debug, Args)]
 pub(super) struct EnginesOptions {

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
-use crate::clock::Clock;
 use crate::config::Environment;
 use crate::render;
 use crate::shared_file::{SharedError, SharedFile};
+use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GrantsCommand {

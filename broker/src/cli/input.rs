@@ -10,7 +10,7 @@ use airlock_core::problem::Problem;
 use serde_json::Value;
 
 use super::options::usage;
-use crate::units::show_bytes;
+use airlock_sandbox::units::show_bytes;
 
 /// The maximum length of an input, and the error for a longer one.
 #[derive(Clone, Copy)]

@@ -22,7 +22,7 @@ use crate::broker::{Broker, BuildError, Cancel, CheckPolicy, Script};
 use crate::config::{Config, Environment};
 use crate::render::{self, escape};
 use crate::run_event::RunEvent;
-use crate::sandbox::{JsEngine, SandboxError};
+use airlock_sandbox::{JsEngine, SandboxError};
 
 /// Maximum time for servers to end after the report was printed.
 const CLOSE_WALL: Duration = Duration::from_secs(3);

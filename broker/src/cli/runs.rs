@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
-use crate::clock::utc;
 use crate::config::Environment;
 use crate::journal_file::{JournalError, StateDir};
 use crate::render::{self, counted, escape};
+use airlock_sandbox::clock::utc;
 
 const LISTS_RUNS: &str = "`airlock runs list` lists the runs";
 

@@ -19,7 +19,7 @@ use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::config::{Config, Environment};
 use crate::serve::{self, AccessGuard, Disclosure, ListMode, McpServer, ServeSettings};
-use crate::units;
+use airlock_sandbox::units;
 
 /// Maximum time for remaining tasks to be dropped at the end.
 const LAST_WALL: Duration = Duration::from_millis(50);

@@ -3,7 +3,7 @@
 use airlock_core::problem::Problem;
 
 use super::{LocatedText, invalid_at};
-use crate::sandbox::JsEngine;
+use airlock_sandbox::JsEngine;
 
 pub(super) fn parse(at: &LocatedText) -> Result<JsEngine, Problem> {
     JsEngine::of_name(&at.text).ok_or_else(|| {

@@ -4,7 +4,7 @@ use airlock_core::problem::Problem;
 use serde::Deserialize;
 
 use super::{invalid_at, shell_words};
-use crate::units;
+use airlock_sandbox::units;
 
 const WALL_MS: u64 = 60_000;
 

@@ -18,7 +18,7 @@ use toml::Spanned;
 
 use super::located::LineIndex;
 use super::{display_path, invalid, read_text};
-use crate::clock::parse_utc;
+use airlock_sandbox::clock::parse_utc;
 
 pub(crate) use check::check;
 

@@ -2,8 +2,8 @@
 
 use airlock_core::limits::Limits;
 
-use crate::budget::BudgetLimits;
-use crate::units::{self, BadUnit};
+use airlock_sandbox::budget::BudgetLimits;
+use airlock_sandbox::units::{self, BadUnit};
 
 /// All limits that users can set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use airlock_core::problem::Problem;
 use codegen::text::is_invisible;
 
 use super::invalid;
-use crate::units;
+use airlock_sandbox::units;
 
 const FILES_MAX: usize = 1_000;
 const DEPTH_MAX: usize = 4;

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::server::{DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
 use super::{invalid, shell_words};
-use crate::units;
 use crate::upstream::{Era, EraChoice};
+use airlock_sandbox::units;
 
 /// Default time without a call after which an on-demand server is disconnected, in milliseconds.
 const IDLE_MS: u64 = 5 * 60 * 1_000;

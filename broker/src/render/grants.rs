@@ -4,7 +4,7 @@ use airlock_core::grant::{FieldValue, Grant};
 use airlock_core::shared_state::{SharedState, StoredGrant};
 
 use super::escape;
-use crate::clock::utc;
+use airlock_sandbox::clock::utc;
 
 const CONDITION_CHARS_SHOWN: usize = 120;
 

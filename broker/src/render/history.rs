@@ -7,7 +7,7 @@ use airlock_core::journal::{
 };
 
 use super::escape;
-use crate::clock::utc;
+use airlock_sandbox::clock::utc;
 
 const ARGS_CHARS_SHOWN: usize = 160;
 const WHY_CHARS_SHOWN: usize = 200;

@@ -19,7 +19,7 @@ use super::shutdown::Shutdown;
 use crate::broker::tool_index::{ToolIndex, filter};
 use crate::broker::{ServerState, ServerStatus};
 use crate::client_bridge::{ClientCapabilities, DeclaredCapabilities};
-use crate::clock::Clock;
+use airlock_sandbox::clock::Clock;
 
 /// Maximum number of hosts that listen for changes at the same time. Further hosts get an error and
 /// have to poll the lists.

@@ -26,8 +26,8 @@ use crate::broker::tool_index::filter::{self, Filter};
 use crate::broker::tool_index::{
     CALL, DETAILS, DISABLE, ENABLE, ListedTool, RESUME, RUN, SEARCH, SERVERS, ToolIndex,
 };
-use crate::budget::Busy;
 use crate::render::run_again;
+use airlock_sandbox::budget::Busy;
 
 pub(super) use call::call_directly;
 pub(super) use details::disclose;

@@ -11,9 +11,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::metrics::{Measurement, Metrics};
 use super::otlp::{self, Span};
-use crate::budget::Budget;
-use crate::clock::Clock;
 use crate::config::TelemetryConfig;
+use airlock_sandbox::budget::Budget;
+use airlock_sandbox::clock::Clock;
 
 const QUEUE: usize = 4_096;
 const BATCH: usize = 512;

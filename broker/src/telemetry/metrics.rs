@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::otlp::{attribute, nanos};
-use crate::budget::BudgetUsage;
+use airlock_sandbox::budget::BudgetUsage;
 
 /// Bounds of the histogram buckets in seconds, from the OpenTelemetry conventions.
 const BOUNDS_S: [f64; 14] = [

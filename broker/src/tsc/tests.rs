@@ -4,8 +4,8 @@ use codegen::check::{CheckResult, Surface};
 use codegen::stub::StubTable;
 
 use super::*;
-use crate::sandbox::{CheckLimits, Checker};
 use crate::tempdir::TempDir;
+use airlock_sandbox::{CheckLimits, Checker};
 
 const SCRIPT: &str = "const all = [\"a\"];\nreturn all.lenght;";
 

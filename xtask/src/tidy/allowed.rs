@@ -85,12 +85,12 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/sandbox/image.rs",
+        path: "broker/sandbox/src/image.rs",
         reason: "loads compiled code, which can be trusted but not checked, and makes it executable",
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/sandbox/large_pages.rs",
+        path: "broker/sandbox/src/large_pages.rs",
         reason: "requests large pages by `madvise`, which has no safe form",
     },
     Exception {
@@ -100,22 +100,22 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/thread_priority.rs",
+        path: "broker/sandbox/src/thread_priority.rs",
         reason: "tells the kernel how long a thread runs at a time, which has no safe form",
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/sandbox/pool.rs",
+        path: "broker/sandbox/src/pool.rs",
         reason: "returns the pages of free memories by `madvise`, which has no safe form",
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/sandbox/single_pages.rs",
+        path: "broker/sandbox/src/single_pages.rs",
         reason: "registers memory by `userfaultfd`, which has no safe form",
     },
     Exception {
         rule: Rule::Unsafe,
-        path: "broker/src/sandbox/shadow_stack.rs",
+        path: "broker/sandbox/src/shadow_stack.rs",
         reason: "returns the pages of the shadow stack by `madvise`, which has no safe form",
     },
     Exception {

@@ -12,7 +12,7 @@ use tokio::sync::{oneshot, watch};
 use super::super::nonce;
 use super::super::wire::{self, ANSWER_BYTES_MAX, BadAnswer};
 use super::card;
-use crate::clock::Clock;
+use airlock_sandbox::clock::Clock;
 
 /// Maximum number of finished questions that the page lists. The latest ones are kept.
 const OVER_MAX: usize = 30;

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, header};
 use ring::hmac;
 
 use super::super::{hex, nonce};
-use crate::clock::Clock;
+use airlock_sandbox::clock::Clock;
 
 /// Lifetime of a link, in milliseconds.
 const LINK_MS: u64 = 10 * 60 * 1_000;

@@ -26,13 +26,13 @@ use crate::approver::Approver;
 use crate::broker::{
     CallContext, Cancel, IdleFlag, Inner, ReachedLabels, ToolDiscovery, tool_discovery,
 };
-use crate::budget::RunShare;
 use crate::client_bridge::{AnswerDeadline, ClientBridge};
 use crate::deadline::{Deadline, DeadlinePause};
 use crate::extract::{self, Extractor};
 use crate::run_event::RunEvent;
-use crate::sandbox::{Guest, GuestBounds};
 use crate::telemetry::TraceIds;
+use airlock_sandbox::budget::RunShare;
+use airlock_sandbox::{Guest, GuestBounds};
 
 pub(super) type OpenTasks<'a, T> = FuturesUnordered<Abortable<LocalBoxFuture<'a, (CallId, T)>>>;
 

@@ -16,9 +16,9 @@ use super::sources::{LoadError, RuleSources, SourceOptions};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
-use crate::clock::Clock;
 use crate::config::{Environment, grants};
 use crate::render::{self, Sarif, SarifLevel, SarifResult, Style};
+use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PolicyCheckOptions {

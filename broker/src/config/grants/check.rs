@@ -13,8 +13,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{Document, NEXT};
-use crate::clock::utc;
 use crate::config::{display_path, read_text};
+use airlock_sandbox::clock::utc;
 
 const EXPIRES: &str = "expires";
 /// Maximum remaining lifetime of a grant in milliseconds. People forget approvals that last longer.

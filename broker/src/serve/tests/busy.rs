@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::host::{TestServer, tool};
 use super::*;
 use crate::broker::Broker;
-use crate::budget::BudgetLimits;
+use airlock_sandbox::budget::BudgetLimits;
 
 fn full() -> ServeSettings {
     ServeSettings {

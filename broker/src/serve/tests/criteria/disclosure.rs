@@ -3,7 +3,7 @@
 use super::super::host::TestServer;
 use super::super::*;
 use super::shown;
-use crate::clock::Clock;
+use airlock_sandbox::clock::Clock;
 
 shown! {
     the_list_is_short_and_says_enough_to_choose_by:

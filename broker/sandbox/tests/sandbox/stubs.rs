@@ -260,7 +260,7 @@ fn promise_all_calls_leave_in_order_and_settle_in_any() {
     let mut start = start(script);
     start.script_name = "order.js".to_owned();
     let sandbox = &*crate::harness::SANDBOX;
-    let mut guest = sandbox.guest(BOUNDS, &airlock::sandbox::StopHandle::default());
+    let mut guest = sandbox.guest(BOUNDS, &airlock_sandbox::StopHandle::default());
     let step = guest.start(&start).unwrap();
     assert_eq!(step.calls.len(), 3);
     let mut last = None;
@@ -291,7 +291,7 @@ fn promise_all_calls_leave_in_order_and_settle_in_any() {
 #[test]
 fn outcome_without_call_is_ignored() {
     let sandbox = &*crate::harness::SANDBOX;
-    let mut guest = sandbox.guest(BOUNDS, &airlock::sandbox::StopHandle::default());
+    let mut guest = sandbox.guest(BOUNDS, &airlock_sandbox::StopHandle::default());
     guest.start(&start("return await logs.search({})")).unwrap();
     let stray = |ticket| sandbox_protocol::CallOutcome {
         ticket: CallTicket(ticket),

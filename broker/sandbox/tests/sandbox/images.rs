@@ -1,8 +1,8 @@
 //! Tests that the host refuses an image of another version or target, a modified or truncated one,
 //! and other bytes.
 
-use airlock::sandbox::{Sandbox, SandboxError};
 use airlock_core::id::Digest;
+use airlock_sandbox::{Sandbox, SandboxError};
 use guest_image::GuestImage;
 
 use crate::harness::ENGINE;

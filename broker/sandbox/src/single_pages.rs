@@ -55,14 +55,14 @@ mod linux {
     }
 
     /// The registration for the memories of one engine.
-    pub(in crate::sandbox) struct SinglePages {
+    pub(crate) struct SinglePages {
         asked: Option<OwnedFd>,
         /// The addresses of registered memories that stay mapped between two guests.
         kept: Mutex<BTreeSet<usize>>,
     }
 
     impl SinglePages {
-        pub(in crate::sandbox) fn ask() -> Self {
+        pub(crate) fn ask() -> Self {
             Self {
                 asked: agreed().ok(),
                 kept: Mutex::default(),
@@ -71,7 +71,7 @@ mod linux {
 
         /// Registers the memory of a guest before it runs: its address, its size in bytes, and
         /// whether it stays mapped when the guest ends.
-        pub(in crate::sandbox) fn of(&self, memory: *const u8, bytes: usize, is_kept: bool) {
+        pub(crate) fn of(&self, memory: *const u8, bytes: usize, is_kept: bool) {
             let Some(asked) = &self.asked else {
                 return;
             };

@@ -24,13 +24,13 @@ impl StopHandle {
         }
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.0.is_stopped.load(Ordering::Relaxed)
     }
 
     /// Blocks this thread until `is_over` returns true or the guest is stopped, but no longer than
     /// `at_most`. The code that makes `is_over` true must unpark the thread.
-    pub(crate) fn wait(&self, at_most: Duration, is_over: impl Fn() -> bool) {
+    pub fn wait(&self, at_most: Duration, is_over: impl Fn() -> bool) {
         let since = Instant::now();
         self.waiting(Some(thread::current()));
         while !is_over() && !self.is_stopped() {

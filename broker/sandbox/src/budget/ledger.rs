@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) type RunNumber = u64;
 
 /// Memory in bytes that a run holds from its start to its end.
-pub(crate) const BASE_BYTES: u64 = 8 * 1024 * 1024;
+pub const BASE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The divisor for the part of all memory that growing runs must leave for the bases of other runs.
 const KEPT_SHARE: u64 = 8;

@@ -2,9 +2,9 @@
 //! runs out anywhere, and ten thousand runs of which many fail. The host must survive, and the next
 //! run must be correct.
 
-use airlock::sandbox::{GuestBounds, StopHandle};
 use airlock_core::effect::GuestStop;
 use airlock_core::limits::Limit;
+use airlock_sandbox::{GuestBounds, StopHandle};
 use sandbox_protocol::{Outcome, StepState};
 
 use crate::harness::{BOUNDS, RunEnd, RunResult, SANDBOX, drive, echo, run, start};

@@ -1,9 +1,9 @@
 //! Tests that the host survives when memory runs out, at blocks of every size and at every kind of
 //! allocation in a script. The next run must be correct.
 
-use airlock::sandbox::GuestBounds;
 use airlock_core::effect::GuestStop;
 use airlock_core::limits::Limit;
+use airlock_sandbox::GuestBounds;
 
 use crate::harness::{BOUNDS, RunEnd, drive, echo, run, start};
 

@@ -24,12 +24,12 @@ use processor::Processor;
 use room::Room;
 
 pub use busy::Busy;
-#[cfg(test)]
-pub(crate) use ledger::BASE_BYTES;
+pub use ledger::BASE_BYTES;
 pub use limits::BudgetLimits;
 pub(crate) use processor::Interrupt;
 pub(crate) use room::{GrowResult, Wait};
-pub(crate) use share::{Charge, RunShare};
+pub(crate) use share::Charge;
+pub use share::RunShare;
 
 /// A budget. Cheap to clone; all clones share one budget.
 #[derive(Clone)]
@@ -92,18 +92,18 @@ impl Budget {
     }
 
     /// Returns the maximum memory in bytes for one run.
-    pub(crate) fn run_bytes_max(&self) -> u64 {
+    pub fn run_bytes_max(&self) -> u64 {
         self.room.run_bytes_max()
     }
 
     /// Returns a share for a run that may use `bytes` of memory, if there is room at once.
-    pub(crate) fn try_share(&self, caller: &Arc<str>, bytes: u64) -> Option<RunShare> {
+    pub fn try_share(&self, caller: &Arc<str>, bytes: u64) -> Option<RunShare> {
         let place = self.room.try_enter(caller, bytes)?;
         Some(RunShare::new(place, &self.room, &self.processor))
     }
 
     /// Waits for a share for a run that may use `bytes` of memory. Dropping the future gives up.
-    pub(crate) async fn share(&self, caller: &Arc<str>, bytes: u64) -> Result<RunShare, Busy> {
+    pub async fn share(&self, caller: &Arc<str>, bytes: u64) -> Result<RunShare, Busy> {
         let place = self.room.enter(caller, bytes).await?;
         Ok(RunShare::new(place, &self.room, &self.processor))
     }

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use airlock::sandbox::{Guest, GuestBounds, JsEngine, Sandbox, StopHandle};
 use airlock_core::effect::{GuestStop, GuestUsage};
+use airlock_sandbox::{Guest, GuestBounds, JsEngine, Sandbox, StopHandle};
 use sandbox_protocol::{
     CallOutcome, Failure, GuestLimits, OpenCall, Outcome, Resume, ScriptError, ServerStubs, Start,
     StepState, ToolStub,

@@ -14,7 +14,7 @@ use crate::thread_priority;
 /// The resources that a run holds while it is in progress. They are returned when the last clone is
 /// dropped. The guests of a run are on one thread, one after the other.
 #[derive(Clone)]
-pub(crate) struct RunShare(Arc<Inner>);
+pub struct RunShare(Arc<Inner>);
 
 struct Inner {
     place: Place,
@@ -53,7 +53,7 @@ impl RunShare {
 
     /// Marks the run as having its own thread. It may wait there for memory, and the thread's
     /// priority may be lowered.
-    pub(crate) fn on_own_thread(&self) {
+    pub fn on_own_thread(&self) {
         self.0.has_own_thread.store(true, Ordering::Relaxed);
     }
 
@@ -90,7 +90,7 @@ impl RunShare {
     }
 
     /// Notes whether the run succeeded. The caller's next run may have to wait longer if it did not.
-    pub(crate) fn note_end(&self, succeeded: bool) {
+    pub fn note_end(&self, succeeded: bool) {
         self.0.processor.note_end(&self.0.place.caller, succeeded);
     }
 

@@ -1,4 +1,5 @@
-//! The sandbox: loads a guest, starts it, resumes it and stops it. No other module uses `wasmtime`.
+//! The sandbox: loads a guest, starts it, resumes it and stops it. No other crate of the broker uses
+//! `wasmtime`. [`budget`] bounds all runs together.
 //!
 //! A guest runs on the thread that calls it, and only during a call; a waiting guest costs only
 //! memory. It imports nothing. Its output is the frame of its [`sandbox_protocol::Step`], whose
@@ -9,21 +10,26 @@
 //! which parses scripts, runs in a separate Wasmtime engine on threads with a larger stack.
 
 mod bounds;
+pub mod budget;
 mod checker;
+pub mod clock;
 mod differences;
 mod engine;
 mod guest;
 mod image;
 mod instance;
 mod large_pages;
-pub(crate) mod large_stack;
+pub mod large_stack;
 mod memory;
 mod pool;
 mod reader;
 mod second_look;
 mod shadow_stack;
 mod single_pages;
+mod stop_handle;
+pub mod thread_priority;
 mod ticker;
+pub mod units;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,9 +40,8 @@ use guest_image::GuestImage;
 use thiserror::Error;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-pub use crate::stop_handle::StopHandle;
 pub use bounds::GuestBounds;
-pub(crate) use checker::memory_bytes_max as check_bytes_max;
+pub use checker::memory_bytes_max as check_bytes_max;
 pub use checker::{CheckLimits, Checker};
 pub use differences::{Comparison, DIFFERENCES, EngineDifference};
 pub use engine::JsEngine;
@@ -44,6 +49,7 @@ pub use guest::Guest;
 use image::{ImageBytes, LoadedImage};
 pub use large_stack::spawn as spawn_large;
 use pool::Pool;
+pub use stop_handle::StopHandle;
 
 use crate::clock::Clock;
 
@@ -137,7 +143,7 @@ impl Sandbox {
 
     /// Returns a guest that this program contains. It is loaded when [`Self::loaded`] is called or
     /// the first guest is created.
-    pub(crate) fn embedded(engine: JsEngine) -> Result<Self, SandboxError> {
+    pub fn embedded(engine: JsEngine) -> Result<Self, SandboxError> {
         static EMBEDDED: Mutex<BTreeMap<JsEngine, Sandbox>> = Mutex::new(BTreeMap::new());
         let mut embedded = EMBEDDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sandbox) = embedded.get(&engine) {
@@ -203,7 +209,7 @@ impl Sandbox {
 
     /// Loads the image, and returns when guests can be created. Blocks the thread. A failure is not
     /// remembered, so a later call tries again.
-    pub(crate) fn loaded(&self) -> Result<(), SandboxError> {
+    pub fn loaded(&self) -> Result<(), SandboxError> {
         let SandboxState {
             image,
             engine,
@@ -272,7 +278,7 @@ impl Sandbox {
 
     /// Gives the memory that ended guests have left in the pool back to the system, if no guest is
     /// in the pool.
-    pub(crate) fn return_memory(&self) {
+    pub fn return_memory(&self) {
         self.shared.pool.return_memory();
     }
 

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use airlock::sandbox::{GuestBounds, StopHandle};
 use airlock_core::effect::{GuestStop, Whereabouts};
 use airlock_core::limits::Limit;
+use airlock_sandbox::{GuestBounds, StopHandle};
 use sandbox_protocol::{CallOutcome, Resume, StepState};
 
 use crate::harness::{

@@ -55,7 +55,7 @@ impl Guest {
 
     /// Takes memory and turns from the run's share of the budget.
     #[must_use]
-    pub(crate) fn within(mut self, share: RunShare) -> Self {
+    pub fn within(mut self, share: RunShare) -> Self {
         self.control.share = Some(share);
         self
     }

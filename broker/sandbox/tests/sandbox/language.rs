@@ -1,7 +1,7 @@
 //! Tests parts of the language that an engine once had wrong. Each script `language/*.js` must
 //! print the text of the `.txt` file with its name.
 
-use airlock::sandbox::GuestBounds;
+use airlock_sandbox::GuestBounds;
 
 use crate::harness::{BOUNDS, drive, echo, run, start};
 

@@ -8,15 +8,15 @@
 //! long.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{give_way, run_soon};
+pub use linux::{give_way, run_soon};
 
 /// Does nothing: this system has no such setting.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn run_soon() {}
+pub fn run_soon() {}
 
 /// Does nothing: this system has no such setting.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn give_way() {}
+pub fn give_way() {}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -45,14 +45,14 @@ mod linux {
     }
 
     /// Lets this thread, and those that it starts from now on, interrupt threads that give way.
-    pub(crate) fn run_soon() {
+    pub fn run_soon() {
         if !RUNS_SOON.replace(true) {
             set(SHORT_NS);
         }
     }
 
     /// Lets other threads interrupt this thread.
-    pub(crate) fn give_way() {
+    pub fn give_way() {
         if RUNS_SOON.replace(false) {
             set(USUAL);
         }

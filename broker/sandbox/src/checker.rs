@@ -86,7 +86,7 @@ impl CheckLimits {
 
     /// Takes memory and turns from the run's share of the budget.
     #[must_use]
-    pub(crate) fn within(mut self, share: RunShare) -> Self {
+    pub fn within(mut self, share: RunShare) -> Self {
         self.control.share = Some(share);
         self
     }
@@ -105,7 +105,7 @@ impl CheckLimits {
 }
 
 /// Returns the maximum memory of the checker for a request of this size.
-pub(crate) fn memory_bytes_max(request_bytes: usize) -> u64 {
+pub fn memory_bytes_max(request_bytes: usize) -> u64 {
     MEMORY_BYTES_BASE + MEMORY_PER_BYTE.saturating_mul(request_bytes as u64)
 }
 
@@ -123,12 +123,12 @@ impl Checker {
     }
 
     /// Loads the checker now instead of at the first check. Blocks the thread.
-    pub(crate) fn load(&self) -> Result<(), SandboxError> {
+    pub fn load(&self) -> Result<(), SandboxError> {
         self.sandbox.loaded()
     }
 
     /// See [`Sandbox::return_memory`].
-    pub(crate) fn return_memory(&self) {
+    pub fn return_memory(&self) {
         self.sandbox.return_memory();
     }
 

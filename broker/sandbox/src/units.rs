@@ -13,7 +13,7 @@ pub enum BadUnit {
     Count { text: String },
 }
 
-pub(crate) fn duration_ms(text: &str) -> Result<u64, BadUnit> {
+pub fn duration_ms(text: &str) -> Result<u64, BadUnit> {
     let bad = || BadUnit::Duration {
         text: text.to_owned(),
     };
@@ -28,7 +28,7 @@ pub(crate) fn duration_ms(text: &str) -> Result<u64, BadUnit> {
     scaled(number, factor).ok_or_else(bad)
 }
 
-pub(crate) fn size_bytes(text: &str) -> Result<u64, BadUnit> {
+pub fn size_bytes(text: &str) -> Result<u64, BadUnit> {
     let bad = || BadUnit::Size {
         text: text.to_owned(),
     };
@@ -46,7 +46,7 @@ pub(crate) fn size_bytes(text: &str) -> Result<u64, BadUnit> {
     scaled(number, factor).ok_or_else(bad)
 }
 
-pub(crate) fn count(text: &str) -> Result<u64, BadUnit> {
+pub fn count(text: &str) -> Result<u64, BadUnit> {
     text.trim()
         .replace('_', "")
         .parse()
@@ -56,7 +56,7 @@ pub(crate) fn count(text: &str) -> Result<u64, BadUnit> {
 }
 
 /// Formats 30000 as `30s` and 1500 as `1500ms`.
-pub(crate) fn show_ms(ms: u64) -> String {
+pub fn show_ms(ms: u64) -> String {
     match ms {
         0 => "0s".to_owned(),
         ms if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),
@@ -67,7 +67,7 @@ pub(crate) fn show_ms(ms: u64) -> String {
 }
 
 /// Formats 67108864 as `64MiB`.
-pub(crate) fn show_bytes(bytes: u64) -> String {
+pub fn show_bytes(bytes: u64) -> String {
     for (factor, unit) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes >= factor && bytes.is_multiple_of(factor) {
             return format!("{}{unit}", bytes / factor);

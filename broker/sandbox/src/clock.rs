@@ -5,14 +5,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A clock in milliseconds since the Unix epoch that never goes back. It reads the wall clock once,
 /// and adds the time that has passed since then.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub struct Clock {
     origin_ms: u64,
     origin: Instant,
 }
 
 impl Clock {
     #[must_use]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -23,26 +23,26 @@ impl Clock {
     }
 
     #[must_use]
-    pub(crate) fn now_ms(&self) -> u64 {
+    pub fn now_ms(&self) -> u64 {
         self.ms_at(self.passed())
     }
 
     /// Returns the time since the clock was started.
     #[must_use]
-    pub(crate) fn passed(&self) -> Duration {
+    pub fn passed(&self) -> Duration {
         self.origin.elapsed()
     }
 
     /// Returns the clock's time when `passed` had elapsed since the start.
     #[must_use]
-    pub(crate) fn ms_at(&self, passed: Duration) -> u64 {
+    pub fn ms_at(&self, passed: Duration) -> u64 {
         self.origin_ms + u64::try_from(passed.as_millis()).unwrap_or(0)
     }
 }
 
 /// Formats a time for people, in UTC: `2026-11-21 12:41:48Z`.
 #[must_use]
-pub(crate) fn utc(at_ms: u64) -> String {
+pub fn utc(at_ms: u64) -> String {
     let seconds = at_ms / 1000;
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -51,7 +51,7 @@ pub(crate) fn utc(at_ms: u64) -> String {
 
 /// Parses what [`utc`] writes, with a space or a `T` in the middle.
 #[must_use]
-pub(crate) fn parse_utc(text: &str) -> Option<u64> {
+pub fn parse_utc(text: &str) -> Option<u64> {
     let (date, time) = text.strip_suffix('Z')?.split_once([' ', 'T', 't'])?;
     let [year, month, day] = numbers(date, '-')?;
     let [hour, minute, second] = numbers(time, ':')?;
