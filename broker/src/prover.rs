@@ -139,7 +139,7 @@ impl Prover {
             return ProofVerdict::Proved;
         }
         if self.is_disabled() {
-            return self.nobody();
+            return self.without_solver();
         }
         let key = theory.question(what, but);
         if let Some(answer) = self.answers.get(&key).cloned() {
@@ -188,7 +188,7 @@ impl Prover {
             Ok(Err(SolverFailure::Unusable(why))) => {
                 self.failures = FAILURES_MAX;
                 self.trouble = Some(why);
-                self.nobody()
+                self.without_solver()
             }
             Err(_) => self.failed(format!("no answer within {} ms", wall.as_millis())),
         }
@@ -196,7 +196,7 @@ impl Prover {
 
     /// Returns the verdict without a solver. The text is short because it is repeated for every
     /// tool; details are reported once.
-    fn nobody(&self) -> ProofVerdict {
+    fn without_solver(&self) -> ProofVerdict {
         let why = match (&self.trouble, self.answered) {
             (None, _) => "there is no solver",
             (Some(_), 0) => "the solver cannot be used",

@@ -44,7 +44,7 @@ pub(crate) struct Compiler {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TscOutcome {
     /// There is no compiler, and none is configured.
-    Nobody,
+    NotAsked,
     Findings(TypedFindings),
     /// The compiler gave no usable answer. The reason contains no path of this machine.
     Nothing {
@@ -76,7 +76,7 @@ impl Compiler {
             Some(self.converse(program, page, own).await)
         };
         match tokio::time::timeout(self.wall, answer).await {
-            Ok(None) => TscOutcome::Nobody,
+            Ok(None) => TscOutcome::NotAsked,
             Ok(Some(Ok(findings))) => TscOutcome::Findings(findings),
             Ok(Some(Err(why))) => TscOutcome::Nothing { why },
             Err(_) => TscOutcome::Nothing {

@@ -43,12 +43,19 @@ struct Inner {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadArgs {
-    #[error("the arguments are {0}")]
+    #[error("{}", bad_json(.0))]
     Json(#[from] BadJson),
     #[error("the arguments are {0}; expected one object")]
     NotAnObject(&'static str),
     #[error("{0}")]
     Inexact(#[from] canonical::Inexact),
+}
+
+fn bad_json(bad: &BadJson) -> String {
+    match bad {
+        BadJson::Inexact { .. } => format!("in the arguments, {bad}"),
+        _ => format!("the arguments are {bad}"),
+    }
 }
 
 impl BadArgs {
@@ -181,7 +188,7 @@ mod tests {
         check("", Err("not JSON"));
         check(
             r#"{"n":9007199254740993}"#,
-            Err("9007199254740993 cannot be represented exactly"),
+            Err("in the arguments, the number 9007199254740993 cannot be represented exactly"),
         );
         check(r#"{"n":1,"n":2}"#, Err("duplicate key `n`"));
         check(r#"{"a":[[[[]]]]}"#, Err("deeper than 4"));

@@ -180,7 +180,7 @@ impl ToolRegistry {
         if found == stamp {
             return known;
         }
-        let known = self.put(found, self.anew(files, &known, &mut making));
+        let known = self.put(found, self.rebuild(files, &known, &mut making));
         drop(making);
         self.changes.send_modify(|count| *count += 1);
         known
@@ -241,7 +241,7 @@ impl ToolRegistry {
 
     /// Reads the tool files again. A folder with a faulty file changes nothing until the fault is
     /// fixed.
-    fn anew(
+    fn rebuild(
         &self,
         files: &ToolFiles,
         before: &ToolSnapshot,

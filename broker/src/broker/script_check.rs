@@ -113,7 +113,7 @@ pub(super) async fn before_run(
     let stops = script.check == CheckPolicy::Stop;
     let error = checked.first_error().filter(|_| stops);
     let asking = ask(&broker.compiler, name, text, &checked, &surface);
-    let heard = cancel.or(asking).await.unwrap_or(TscOutcome::Nobody);
+    let heard = cancel.or(asking).await.unwrap_or(TscOutcome::NotAsked);
     ScriptCheck {
         rejection: error.map(|it| rejection(it, name, &broker.secrets)),
         findings: all(&checked, heard, &broker.secrets).0,
@@ -130,11 +130,11 @@ async fn ask(
     surface: &Surface<'_>,
 ) -> TscOutcome {
     if compiler.is_disabled() {
-        return TscOutcome::Nobody;
+        return TscOutcome::NotAsked;
     }
     match Page::new(name, text, checked, surface) {
         Some(page) => compiler.ask(&page, &checked.findings).await,
-        None => TscOutcome::Nobody,
+        None => TscOutcome::NotAsked,
     }
 }
 
@@ -198,7 +198,7 @@ fn all(
     let mut findings: Vec<_> = checked.findings.iter().map(of_check).collect();
     let mut dropped = 0;
     match heard {
-        TscOutcome::Nobody => {}
+        TscOutcome::NotAsked => {}
         TscOutcome::Findings(typed) => {
             findings.extend(typed.kept.into_iter().map(of_compiler));
             findings.sort_by_key(|it| (it.line, it.column));

@@ -87,11 +87,11 @@ pub(crate) enum DeclareLimit {
 
 impl ToolIndex {
     pub(crate) fn new(broker: Broker, limit: DeclareLimit) -> Self {
-        Self::anew(broker, limit, None)
+        Self::reusing_vectors(broker, limit, None)
     }
 
     /// Builds the index, and reuses the vectors of tools that are in `before`.
-    fn anew(broker: Broker, limit: DeclareLimit, before: Option<&Vectors>) -> Self {
+    fn reusing_vectors(broker: Broker, limit: DeclareLimit, before: Option<&Vectors>) -> Self {
         let known = broker.known();
         let tools = listed_tools(&known);
         let (by_name, index) = thread::scope(|scope| {
@@ -127,7 +127,7 @@ impl ToolIndex {
                 &self.known.decision_context.rules,
             );
         if !is_same {
-            return Self::anew(self.broker.clone(), limit, self.vectors.as_deref());
+            return Self::reusing_vectors(self.broker.clone(), limit, self.vectors.as_deref());
         }
         Self {
             known,

@@ -68,8 +68,8 @@ pub(super) struct RunOptions {
     /// several runs becomes valid) or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
-    /// How to treat argument keys that a tool's schema does not name: warn or refuse [default:
-    /// warn]
+    /// How to treat arguments that a tool's schema neither names nor forbids: warn or refuse
+    /// [default: warn]
     #[arg(long, value_name = "WHAT", help_heading = "Run")]
     unknown_keys: Option<String>,
     /// Script engine: boa or quickjs [default: boa]

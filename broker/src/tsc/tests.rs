@@ -96,16 +96,16 @@ async fn only_native_compiler_on_path_is_used() {
     let on_path = |path: String| async move { heard(TscChoice::OnPath, &path, WALL).await };
     let found = on_path(path(&["old", "right"])).await;
     assert_eq!(findings(&found), [(2, 10, "ts2551")]);
-    assert_eq!(on_path(folder("old")).await, TscOutcome::Nobody);
+    assert_eq!(on_path(folder("old")).await, TscOutcome::NotAsked);
     assert_eq!(
         on_path("tests/fakes/tsc/right:.".into()).await,
-        TscOutcome::Nobody
+        TscOutcome::NotAsked
     );
     // A configured compiler is used even if it is old.
     let named = heard(TscChoice::At(fake("old")), "", WALL).await;
     assert_eq!(findings(&named), [(1, 1, "ts2322")]);
     let never = heard(TscChoice::Never, &path(&["right"]), WALL).await;
-    assert_eq!(never, TscOutcome::Nobody);
+    assert_eq!(never, TscOutcome::NotAsked);
 }
 
 #[tokio::test]
