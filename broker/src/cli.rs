@@ -35,8 +35,8 @@ use crate::render::escape;
 use airlock_sandbox::thread_priority;
 use screen::Screen;
 
-/// Run scripts that call MCP tools, in a sandbox. For each call, rules decide whether it is
-/// allowed, denied, or put to a person. A journal records every call.
+/// Run scripts that call MCP tools. Scripts run in a sandbox. Your rules allow or deny each call,
+/// or have a person asked. A journal records every call.
 #[derive(Debug, Parser)]
 #[command(name = "airlock", version, max_term_width = 100)]
 struct Cli {
@@ -54,7 +54,7 @@ enum Command {
     Check(Box<check::CheckOptions>),
     /// Print the tools that a script can call, as TypeScript declarations
     Types(Box<types::TypesOptions>),
-    /// Manage tool files, which add information to the servers' tool descriptions
+    /// Manage tool files, which add to the servers' tool descriptions
     #[command(subcommand)]
     Descriptions(descriptions::DescriptionsCommand),
     /// Pin tool descriptions in a lock file; accept, show or check changes

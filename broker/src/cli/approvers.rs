@@ -21,16 +21,16 @@ use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// How a person is asked to approve calls: terminal, web, command:CMD, or never. With never,
-    /// calls that need approval are refused, and the grants that would have been enough are printed
+    /// How to ask a person to approve calls: terminal, web, command:CMD, or never. With never,
+    /// airlock refuses calls that need approval, and prints grants that would allow them
     /// [default: the configured approver, else the terminal if there is one]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
     /// Never ask: deny calls that no rule allows
     #[arg(long, conflicts_with = "approver")]
     no_ask: bool,
-    /// Read a file of grants, which are approvals that cover several calls. To get the text of such
-    /// a file, run once with `--approver never`
+    /// Read a file of grants. A grant is an approval of several calls. A run with `--approver never`
+    /// prints a file that you can use
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
     /// Name of a session. Runs with the same session share their labels, the tool descriptions

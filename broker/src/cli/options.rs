@@ -19,7 +19,7 @@ pub(super) struct ServerOptions {
     /// Read an airlock.toml: servers, rules, labels, limits
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Read a file of labels: the kinds of data that each server or tool reads, and whether it
+    /// Read a file of labels. Labels say which kinds of data a server or tool reads, and whether it
     /// writes
     #[arg(long, value_name = "FILE")]
     labels: Vec<PathBuf>,
@@ -55,8 +55,8 @@ pub(super) struct RuleOptions {
     /// effect, but --ask and --deny still apply
     #[arg(long = "policy", value_name = "FOLDER")]
     policies: Vec<PathBuf>,
-    /// Read a folder with a project's own Cedar rules, which can deny calls but not allow them. It
-    /// may contain only `forbid` rules
+    /// Read a folder with a project's own Cedar rules. It may contain only `forbid` rules, so it can
+    /// deny calls but not allow them
     #[arg(long, value_name = "FOLDER")]
     tighten: Vec<PathBuf>,
 }
@@ -95,7 +95,7 @@ pub(super) struct LimitOptions {
     /// Maximum number of concurrent calls [default: 16]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_in_flight: Option<String>,
-    /// Maximum console output kept [default: 256KiB]
+    /// Maximum size of the console output that airlock keeps [default: 256KiB]
     #[arg(long, value_name = "SIZE")]
     max_output: Option<String>,
     /// Maximum duration of one call [default: 1m]

@@ -32,15 +32,15 @@ use replay::ReplayOptions;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
-    /// Check rules against tools: names, types, labels, annotations
+    /// Check that rules fit the tools: names, types, labels, annotations
     Check(Box<PolicyCheckOptions>),
     /// Run the cases in the *.cases.toml files next to the rules; each rule must decide at least
     /// one case
     Test(TestOptions),
     /// Explain the decision on a recorded call, or on a call that you describe
     Explain(Box<ExplainOptions>),
-    /// Show which decisions a tool's calls can get: for each decision, an example call or a proof
-    /// that there is none
+    /// Show which decisions calls of a tool can get: an example for each decision, or a proof that
+    /// no call gets it
     Can(Box<CanOptions>),
     /// Compare two versions of rules; exit with 32 if the new rules allow more
     Diff(Box<DiffOptions>),

@@ -41,7 +41,7 @@ pub(super) struct RunOptions {
     rules: RuleOptions,
     #[command(flatten, next_help_heading = "Tools")]
     search: SearchOptions,
-    /// Whether definite script errors stop the run or are only reported [default: stop]
+    /// What happens if the check finds definite errors in the script: stop or warn [default: stop]
     #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
     check: CheckMode,
     #[command(flatten, next_help_heading = "Run")]
@@ -63,12 +63,12 @@ pub(super) struct RunOptions {
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always (after each entry), writes (before calls to tools
-    /// not known to be read-only, at the end of runs with such calls, and before a grant for
-    /// several runs becomes valid) or never [default: writes]
+    /// When to sync the journal to disk: always (after each entry), writes (before each call that
+    /// may write, at the end of a run with such a call, and before a grant for several runs
+    /// becomes valid) or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
-    /// How to treat arguments that a tool's schema neither names nor forbids: warn or refuse
+    /// What to do with arguments that a tool's schema neither names nor forbids: warn or refuse
     /// [default: warn]
     #[arg(long, value_name = "WHAT", help_heading = "Run")]
     unknown_keys: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct RunOptions {
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
-    /// On stderr, print only console lines, questions and problems
+    /// Print only console lines, questions and problems on stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }

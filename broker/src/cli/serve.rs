@@ -43,8 +43,8 @@ pub(super) struct ServeOptions {
     /// Which tools to list besides search_tools, get_tool_details, run_script and resume_run
     #[arg(long, value_enum, default_value_t = ListModeArg::Code, help_heading = "Tools")]
     tools: ListModeArg,
-    /// When the model gets full tool descriptions. It must have read a tool's description before it
-    /// can call the tool
+    /// When the model gets the full tool descriptions. The model can call a tool only after it has
+    /// received the tool's full description
     #[arg(long, value_enum, default_value_t = DisclosureArg::Auto, help_heading = "Tools")]
     disclosure: DisclosureArg,
     /// Size of the model's context in tokens, for `--disclosure auto`
@@ -55,7 +55,8 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     context_tokens: u64,
-    /// Largest share of the context for full descriptions in percent, for `--disclosure auto`
+    /// Largest share of the context that full descriptions may take, in percent, for
+    /// `--disclosure auto`
     #[arg(
         long,
         value_name = "PERCENT",
@@ -71,8 +72,8 @@ pub(super) struct ServeOptions {
         help_heading = "Servers"
     )]
     start_wait: String,
-    /// Features that servers may use towards the host during a call, if the host supports the
-    /// feature [default: elicitation,sampling]
+    /// Requests that servers may send to the host during a call, if the host supports them
+    /// [default: elicitation,sampling]
     #[arg(
         long,
         value_enum,
@@ -92,15 +93,15 @@ pub(super) struct ServeOptions {
     limits: LimitOptions,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always (after each entry), writes (before calls to tools
-    /// not known to be read-only, at the end of runs with such calls, and before a grant for
-    /// several runs becomes valid) or never [default: writes]
+    /// When to sync the journal to disk: always (after each entry), writes (before each call that
+    /// may write, at the end of a run with such a call, and before a grant for several runs
+    /// becomes valid) or never [default: writes]
     #[arg(long, value_name = "WHEN", help_heading = "Journal")]
     fsync: Option<String>,
     /// Script engine: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME", help_heading = "Limits")]
     engine: Option<String>,
-    /// On stderr, print only problems
+    /// Print only problems on stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
@@ -111,7 +112,7 @@ enum ListModeArg {
     Code,
     /// Every tool with a short description, so that the model can also call tools directly
     Progressive,
-    /// call_tool, which calls any tool; the list never changes
+    /// Only call_tool, which can call any tool; the list never changes
     Stable,
 }
 
@@ -131,7 +132,7 @@ enum PassArg {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DisclosureArg {
-    /// With the tool list if all descriptions fit into the share of the context, otherwise on
+    /// With the tool list if all descriptions together fit into `--disclosure-share`; otherwise on
     /// request
     Auto,
     /// On request only
