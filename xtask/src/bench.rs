@@ -42,6 +42,9 @@ pub(crate) fn serve() -> Result<()> {
 }
 
 /// Runs tests that measure a plain release build of the binary. The tests are not optimised.
+///
+/// The selection is the workspace, as for `cargo test --workspace`: Cargo would compile the
+/// dependencies again for another selection of packages, with other features.
 fn shipped(
     targets: &[&str],
     filters: &[&str],
@@ -51,7 +54,7 @@ fn shipped(
     let binary = ours::shipped()?;
     eprintln!("building the tests that measure airlock (not optimised)");
     let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "tests"])
+        .args(["test", "--quiet", "--workspace"])
         .args(targets)
         .arg("--")
         .args(filters)
@@ -125,8 +128,7 @@ pub(crate) fn replay() -> Result<()> {
         .args([
             "test",
             "--quiet",
-            "-p",
-            "tests",
+            "--workspace",
             "--test",
             "replay",
             "--",
