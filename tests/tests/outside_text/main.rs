@@ -274,7 +274,7 @@ fn schemas_of_tools_in_types() {
 }
 
 /// Runs a script with one server, `shop`, that this command starts.
-fn run_with_server(home: &Home, command: &[&str]) -> CommandOutput {
+fn run_with_server(home: &Home, script: &str, command: &[&str]) -> CommandOutput {
     let (program, arguments) = command.split_first().unwrap();
     let config = format!(
         "[rules]\nallow = [\"*.*\"]\n[servers.shop]\ncommand = {}\nargs = {}\n",
@@ -282,14 +282,25 @@ fn run_with_server(home: &Home, command: &[&str]) -> CommandOutput {
         json!(arguments)
     );
     home.write("airlock.toml", config);
-    home.run(["run", "--config", "airlock.toml", "-e", "return 1"])
+    home.run(["run", "--config", "airlock.toml", "-e", script])
 }
+
+/// A server that lists the tools of the file `$0`. It is a shell script, because a server of this
+/// crate is not optimised, and would take most of the measured time.
+const LISTING_SERVER: &str = r#"while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+    *\"initialize\"*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shop","version":"1"}}';;
+    *\"tools/list\"*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":' "$id"; cat "$0"; echo '}}'; continue;;
+    *\"id\":*) result='{}';;
+    *) continue;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done"#;
 
 #[test]
 fn schemas_of_tools_in_a_run() {
     let home = Home::new();
-    let program = tests::command::program("replaying-server");
-    let program = program.to_str().unwrap();
     Kind::new("JSON Schema, in a run").hold(texts::SCHEMAS, |text, size| {
         let Ok(schema) = serde_json::from_str::<Value>(&text.of(size)) else {
             return Duration::ZERO;
@@ -297,7 +308,9 @@ fn schemas_of_tools_in_a_run() {
         let bad = json!({"name": "bad", "inputSchema": schema, "outputSchema": schema});
         let fine = json!({"name": "fine", "inputSchema": {"type": "object"}});
         let tools = home.write("tools.json", json!([bad, fine]).to_string());
-        let ended = run_with_server(&home, &[program, tools.to_str().unwrap()]);
+        let server = ["sh", "-c", LISTING_SERVER, tools.to_str().unwrap()];
+        let ended = run_with_server(&home, "return Object.keys(shop)", &server);
+        assert!(ended.stdout.contains("fine"), "{ended}");
         ended_with(&ended, &[0])
     });
 }
@@ -309,7 +322,11 @@ fn messages_of_servers() {
     Kind::new("JSON, from a server").hold(texts::JSON, |text, size| {
         let answer = home.write("answer.json", text.of(size) + "\n");
         let script = "read line; cat \"$0\"";
-        let ended = run_with_server(&home, &["sh", "-c", script, answer.to_str().unwrap()]);
+        let ended = run_with_server(
+            &home,
+            "return 1",
+            &["sh", "-c", script, answer.to_str().unwrap()],
+        );
         ended_with(&ended, &[30])
     });
 }
@@ -373,35 +390,42 @@ fn patterns_of_search() {
     });
 }
 
-/// The rules are valid, but many. Loading them takes a debug build some seconds.
+/// Loading the valid rules takes a debug build some seconds.
 #[test]
-fn a_signal_ends_the_program_at_any_moment_of_the_start() {
-    let many = texts::CEDAR
-        .iter()
-        .find(|it| it.name == "rules-with-conditions");
-    let ifs = texts::CEDAR.iter().find(|it| it.name == "ifs-in-a-rule");
-    for text in [many, ifs].into_iter().flatten() {
-        let home = Home::new();
-        home.write("rules/a.cedar", text.of(1_000_000));
-        for command in ["run", "serve"] {
-            let more: &[&str] = if command == "run" {
-                &["-e", "return 1"]
-            } else {
-                &[]
-            };
-            let words = [&[command, "--demo", "--tighten", "rules"], more].concat();
-            for wait_ms in [0, 10, 30, 100, 300] {
-                let started = start(&mut home.airlock(&words), "");
-                let since = Instant::now();
-                while since.elapsed() < Duration::from_millis(wait_ms) {
-                    std::thread::park_timeout(Duration::from_millis(1));
-                }
-                started.signal(Signal::TERM);
-                let signalled = Instant::now();
-                let ended = started.wait();
-                let wall = signalled.elapsed();
-                assert!(wall < bound(), "{command} {wait_ms}: {wall:?}\n{ended}");
+fn a_signal_ends_the_program_while_it_reads_text_from_outside() {
+    let find = |texts: &[Text], name: &str| {
+        let text = texts.iter().find(|it| it.name == name);
+        text.unwrap().of(1_000_000)
+    };
+    let home = Home::new();
+    home.write("many/a.cedar", find(texts::CEDAR, "rules-with-conditions"));
+    home.write("ifs/a.cedar", find(texts::CEDAR, "ifs-in-a-rule"));
+    home.write("many.toml", find(texts::TOML, "unknown"));
+    let schema = find(texts::SCHEMAS, "products");
+    let tool = format!("{{\"name\":\"bad\",\"inputSchema\":{schema}}}");
+    home.write("list.json", format!("{{\"tools\":[{tool}]}}"));
+    home.write("deep.jsonl", find(texts::JSON, "braces"));
+    let commands: [&[&str]; 7] = [
+        &["run", "--demo", "--tighten", "many", "-e", "return 1"],
+        &["run", "--demo", "--tighten", "ifs", "-e", "return 1"],
+        &["serve", "--demo", "--tighten", "many"],
+        &["policy", "check", "many", "--demo"],
+        &["run", "--config", "many.toml", "-e", "return 1"],
+        &["types", "--from", "shop=list.json"],
+        &["runs", "verify", "deep.jsonl"],
+    ];
+    for command in commands {
+        for wait_ms in [0, 10, 30, 100, 300] {
+            let started = start(&mut home.airlock(command), "");
+            let since = Instant::now();
+            while since.elapsed() < Duration::from_millis(wait_ms) {
+                std::thread::park_timeout(Duration::from_millis(1));
             }
+            started.signal(Signal::TERM);
+            let signalled = Instant::now();
+            let ended = started.wait();
+            let wall = signalled.elapsed();
+            assert!(wall < bound(), "{command:?} {wait_ms}: {wall:?}\n{ended}");
         }
     }
 }
