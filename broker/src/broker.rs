@@ -63,7 +63,7 @@ use tokio::sync::watch;
 use crate::approver::Approver;
 use crate::client_bridge::ClientBridge;
 use crate::extract::Extractor;
-use crate::journal_file::StateDir;
+use crate::private_file::StateDir;
 use crate::resident;
 use crate::resolve::PathResolver;
 use crate::run_event::RunEvent;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use airlock_core::id::Digest;
 
-use crate::journal_file::make_private;
+use crate::private_file::{make_private, replace};
 use crate::upstream::{Era, EraMemory};
 
 /// Maximum size of a file in bytes. The names of eras are shorter.
@@ -33,10 +33,7 @@ fn store(folder: &Path, spec: &Digest, era: Era) {
         return;
     }
     // Two processes may do this at once. Each writes the whole file, and the last write wins.
-    let unfinished = path.with_extension(std::process::id().to_string());
-    if std::fs::write(&unfinished, era.version()).is_ok() {
-        let _ = std::fs::rename(&unfinished, &path);
-    }
+    let _ = replace(&path, era.version().as_bytes(), false);
 }
 
 fn file(folder: &Path, spec: &Digest) -> PathBuf {

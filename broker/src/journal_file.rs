@@ -1,13 +1,14 @@
-//! The state directory with one append-only file per run. No other module writes journals. The core
-//! defines the lines; this module puts them on disk.
+//! The journals in the state directory: one append-only file per run. No other module writes
+//! journals. The core defines the lines; this module puts them on disk.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use airlock_core::id::RunId;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::private_file::{self, StateDir, make_private, open_to_read, open_to_write};
 
 /// Maximum size of the first line in bytes. The header contains a script and its input, which have
 /// their own limits.
@@ -36,21 +37,7 @@ pub enum JournalError {
     },
 }
 
-/// The folder that contains the journals of all runs.
-#[derive(Debug, Clone)]
-pub struct StateDir(PathBuf);
-
 impl StateDir {
-    #[must_use]
-    pub fn new(path: PathBuf) -> Self {
-        Self(path)
-    }
-
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
     #[must_use]
     pub fn journal_path(&self, run: &RunId) -> PathBuf {
         self.runs().join(format!("{}{SUFFIX}", run.0))
@@ -126,7 +113,7 @@ impl StateDir {
     /// Returns a whole journal as it is on disk.
     pub fn read(&self, run: &RunId) -> Result<Vec<u8>, JournalError> {
         let path = self.journal_path(run);
-        std::fs::read(&path).map_err(failed(&path, "read"))
+        private_file::read(&path).map_err(failed(&path, "read"))
     }
 
     /// Returns the first and the last whole line of a journal, for lists. The last line is only
@@ -134,7 +121,7 @@ impl StateDir {
     pub fn ends(&self, run: &RunId) -> Result<JournalEnds, JournalError> {
         let path = self.journal_path(run);
         let read = || -> io::Result<JournalEnds> {
-            let mut file = File::open(&path)?;
+            let mut file = open_to_read(&path)?;
             let mut first = Vec::new();
             BufReader::new((&file).take(FIRST_LINE_BYTES_MAX)).read_until(b'\n', &mut first)?;
             let length = file.metadata()?.len();
@@ -153,12 +140,12 @@ impl StateDir {
 
     /// Returns whether a living process still writes the journal of this run.
     pub fn is_running(&self, run: &RunId) -> bool {
-        File::open(self.journal_path(run))
+        open_to_read(&self.journal_path(run))
             .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
     }
 
     fn runs(&self) -> PathBuf {
-        self.0.join("runs")
+        self.path().join("runs")
     }
 }
 
@@ -200,15 +187,7 @@ impl JournalFile {
 }
 
 fn open_new(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create_new(true).mode(0o600);
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    options.open(path)
-}
-
-/// Creates the folder and its missing parents, which no other user may read.
-pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    open_to_write(path, OpenOptions::new().append(true).create_new(true))
 }
 
 /// The first and the last line of a journal, which contain what a list shows of a run.
@@ -248,7 +227,7 @@ mod tests {
     #[test]
     fn appended_lines_read_back_and_partial_line_is_dropped() {
         let scratch = TempDir::new();
-        let state = StateDir::new(scratch.path().join("state"));
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
         let mut journal = state.create(&id("a1")).unwrap();
         journal.append(b"one\ntwo\n", true).unwrap();
         journal.append(b"thr", false).unwrap();
@@ -260,17 +239,17 @@ mod tests {
     #[test]
     fn journal_file_is_private_and_created_once() {
         let scratch = TempDir::new();
-        let state = StateDir::new(scratch.path().join("state"));
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
         let journal = state.create(&id("a1")).unwrap();
         assert!(state.create(&id("a1")).is_err());
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(journal.path()), mode(&state.0)), (0o600, 0o700));
+        assert_eq!((mode(journal.path()), mode(state.path())), (0o600, 0o700));
     }
 
     #[test]
     fn run_is_running_while_journal_is_open() {
         let scratch = TempDir::new();
-        let state = StateDir::new(scratch.path().join("state"));
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
         let journal = state.create(&id("a1")).unwrap();
         assert!(state.is_running(&id("a1")));
         drop(journal);
@@ -280,7 +259,7 @@ mod tests {
     #[test]
     fn run_is_found_by_id_prefix_and_newest_is_listed_first() {
         let scratch = TempDir::new();
-        let state = StateDir::new(scratch.path().join("state"));
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
         assert_eq!(state.runs_newest_first().unwrap(), []);
         for run in ["01b", "01a", "02c"] {
             state.create(&id(run)).unwrap();

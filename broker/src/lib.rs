@@ -17,6 +17,7 @@ mod extract;
 pub mod journal_file;
 mod listing_file;
 pub mod lock_file;
+pub mod private_file;
 mod process_group;
 mod program;
 mod prover;

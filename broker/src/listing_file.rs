@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::journal_file::make_private;
+use crate::private_file::{make_private, replace};
 
 /// The limits of a listing, which are those of a server's list.
 const BOUNDS: Bounds = Bounds {
@@ -122,15 +122,7 @@ impl ListingStore {
             return;
         }
         // Two processes may do this at once. Each writes the whole file, and the last write wins.
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}", std::process::id()));
-        let written = std::fs::write(&unfinished, bytes);
-        if written
-            .and_then(|()| std::fs::rename(&unfinished, path))
-            .is_err()
-        {
-            let _ = std::fs::remove_file(&unfinished);
-        }
+        let _ = replace(path, bytes, false);
     }
 
     fn file(&self, spec: &Digest) -> PathBuf {

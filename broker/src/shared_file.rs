@@ -3,22 +3,19 @@
 //! The core defines its content. This module ensures that a use of a grant is on disk before the
 //! call is sent.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use airlock_core::grant::Scope;
 use airlock_core::id::Digest;
 use airlock_core::shared_state::{BYTES_MAX, SessionName, SharedState, SharedStateError};
-use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::journal_file::make_private;
+use crate::private_file::{self, make_private, open_to_read};
 
 /// How long to wait for the lock. Its holder only writes one small file.
 const LOCK_WALL: Duration = Duration::from_secs(if cfg!(test) { 120 } else { 10 });
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const SUFFIX: &str = ".state";
 
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +131,7 @@ impl SharedFile {
         let mut shared = before.clone();
         let result = change(&mut shared);
         if shared != before {
-            self.replace(&shared, folder)?;
+            self.replace(&shared)?;
         }
         Ok(result)
     }
@@ -142,36 +139,18 @@ impl SharedFile {
     /// Takes the lock, which is held until the file is dropped or this process ends.
     fn lock(&self) -> Result<File, SharedError> {
         let path = self.path.with_extension("lock");
-        let file = open(&path, OpenOptions::new().write(true).create(true))
-            .map_err(failed(&path, "opened"))?;
-        let since = Instant::now();
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(errno) if errno != rustix::io::Errno::WOULDBLOCK => {
-                    return Err(failed(&path, "locked")(errno.into()));
-                }
-                Err(_) if since.elapsed() > LOCK_WALL => {
-                    let path = path.display().to_string();
-                    return Err(SharedError::Locked { path });
-                }
-                Err(_) => std::thread::sleep(LOOK_AGAIN),
-            }
-        }
+        private_file::lock(&path, LOCK_WALL).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => SharedError::Locked {
+                path: path.display().to_string(),
+            },
+            _ => failed(&path, "locked")(error),
+        })
     }
 
-    fn replace(&self, shared: &SharedState, folder: &Path) -> Result<(), SharedError> {
+    fn replace(&self, shared: &SharedState) -> Result<(), SharedError> {
         let text = shared.to_text().map_err(|cause| bad(&self.path, cause))?;
-        let unfinished = self.path.with_extension("unfinished");
-        let write = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            let mut file = open(&unfinished, options.write(true).create(true).truncate(true))?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
-            std::fs::rename(&unfinished, &self.path)?;
-            File::open(folder)?.sync_all()
-        };
-        write().map_err(failed(&self.path, "written"))
+        private_file::replace(&self.path, text.as_bytes(), true)
+            .map_err(failed(&self.path, "written"))
     }
 }
 
@@ -183,7 +162,7 @@ fn is_nothing(error: &io::Error) -> bool {
 
 /// Returns `None` if there is no file.
 fn read(path: &Path) -> Result<Option<SharedState>, SharedError> {
-    let file = match open(path, OpenOptions::new().read(true)) {
+    let file = match open_to_read(path) {
         Err(error) if is_nothing(&error) => return Ok(None),
         other => other.map_err(failed(path, "read"))?,
     };
@@ -194,12 +173,6 @@ fn read(path: &Path) -> Result<Option<SharedState>, SharedError> {
     SharedState::parse(&text)
         .map(Some)
         .map_err(|cause| bad(path, cause))
-}
-
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.mode(0o600);
-    options.custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed());
-    options.open(path)
 }
 
 fn bad(path: &Path, cause: SharedStateError) -> SharedError {

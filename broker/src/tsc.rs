@@ -1,9 +1,8 @@
 //! Runs the TypeScript compiler, if there is one. No other module starts it. The compiler gets its
 //! own files, a time limit and a limit on its output. Its output never stops a run.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 use crate::config::TscChoice;
+use crate::private_file::{make_private, open_to_write};
 use crate::process_group::ProcessGroup;
 
 /// The first major version with a native compiler, which is fast enough that the check takes no
@@ -224,17 +224,15 @@ impl Folder {
     fn new(scratch: &Path) -> io::Result<Self> {
         let name = getrandom::u64().map_err(io::Error::other)?;
         let path = scratch.join(format!("tsc-{name:016x}"));
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(scratch)?;
-        builder.recursive(false).create(&path)?;
+        make_private(&path)?;
         Ok(Self(path))
     }
 
     fn fill(&self, page: &Page<'_>) -> io::Result<()> {
         for (name, text) in &page.files {
             let mut options = OpenOptions::new();
-            let file = options.write(true).create_new(true).mode(0o600);
-            file.open(self.0.join(name))?.write_all(text.as_bytes())?;
+            let options = options.write(true).create_new(true);
+            open_to_write(&self.0.join(name), options)?.write_all(text.as_bytes())?;
         }
         Ok(())
     }

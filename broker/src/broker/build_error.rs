@@ -15,6 +15,8 @@ use airlock_sandbox::SandboxError;
 pub enum BuildError {
     #[error("the state directory is not set")]
     NoStateDir,
+    #[error("{0}")]
+    State(Problem),
     #[error(transparent)]
     Name(#[from] BadName),
     #[error(transparent)]

@@ -40,9 +40,9 @@ use crate::config::{
 };
 use crate::era_file;
 use crate::extract::{self, Extractor};
-use crate::journal_file::StateDir;
 use crate::listing_file::ListingStore;
 use crate::lock_file::LockFile;
+use crate::private_file::StateDir;
 use crate::program::ExternalProgram;
 use crate::resolve::PathResolver;
 use crate::secrets::Secrets;
@@ -349,7 +349,8 @@ impl Builder {
     pub async fn build(mut self) -> Result<Broker, BuildError> {
         self.own.extraction |= self.own.discovery && self.extractor.is_some();
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoRuntime)?;
-        let state = StateDir::new(self.state_dir.clone().ok_or(BuildError::NoStateDir)?);
+        let state = self.state_dir.clone().ok_or(BuildError::NoStateDir)?;
+        let state = StateDir::open(state).map_err(BuildError::State)?;
         self.check_names()?;
         let lock = self.lock.as_ref().map(LockFile::read_existing).transpose();
         let lock = lock.map_err(BuildError::Lock)?;

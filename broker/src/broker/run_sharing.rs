@@ -8,7 +8,7 @@ use airlock_core::id::{GrantId, RunId};
 use airlock_core::shared_state::{GrantUnavailable, SharedState, StoredGrant};
 
 use super::BuildError;
-use crate::journal_file::StateDir;
+use crate::private_file::StateDir;
 use crate::shared_file::{SharedError, SharedFile};
 
 /// The time in milliseconds after the start of a run in which its journal may not exist yet.

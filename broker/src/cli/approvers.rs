@@ -1,7 +1,6 @@
 //! Flags for approvers and for grants that were given in advance.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use airlock_core::problem::Problem;
@@ -15,7 +14,7 @@ use super::terminal_bridge::TerminalBridge;
 use crate::approver::{ApproverCommand, NeverApprover, Terminal, Web};
 use crate::broker::Builder;
 use crate::config::{ApproverChoice, Config, grants};
-use crate::journal_file::make_private;
+use crate::private_file::{StateDir, make_private, open_to_write};
 use crate::render;
 use airlock_sandbox::clock::Clock;
 
@@ -150,7 +149,8 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
     let failed = |what: &str, why: String| {
         Problem::new("internal", what.to_owned(), why, "choose another approver")
     };
-    let folder = config.state_dir.join("approvals");
+    let state = StateDir::open(config.state_dir.clone())?;
+    let folder = state.path().join("approvals");
     let path = folder.join(format!("{}.link", std::process::id()));
     make_private(&folder)
         .map_err(|error| failed("cannot create the folder for the link", error.to_string()))?;
@@ -185,11 +185,7 @@ impl LinkFile {
     fn write(&self, link: &str) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&self.0);
         let mut options = std::fs::OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&self.0)?;
+        let mut file = open_to_write(&self.0, options.write(true).create_new(true))?;
         file.write_all(format!("{link}\n").as_bytes())
     }
 }

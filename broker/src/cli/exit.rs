@@ -58,9 +58,8 @@ pub fn of_problem(problem: &Problem) -> u8 {
         "usage" => USAGE,
         "policy-invalid" => POLICY,
         "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
-        "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable" => {
-            JOURNAL
-        }
+        "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable"
+        | "state-unsafe" => JOURNAL,
         "lock-invalid" => LOCK,
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,

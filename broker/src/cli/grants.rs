@@ -10,6 +10,7 @@ use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
+use crate::private_file::StateDir;
 use crate::render;
 use crate::shared_file::{SharedError, SharedFile};
 use airlock_sandbox::clock::Clock;
@@ -154,8 +155,8 @@ impl GrantBook {
     /// Reads all grants. A file that cannot be read is an error, because it may contain grants that
     /// would otherwise stay unnoticed.
     fn read(options: StateOptions, environment: &Environment) -> Result<Self, Problem> {
-        let state_dir = options.load(environment)?.state_dir;
-        let all = SharedFile::all(&state_dir).map_err(|error| unreadable(&error))?;
+        let state_dir = StateDir::existing(options.load(environment)?.state_dir)?;
+        let all = SharedFile::all(state_dir.path()).map_err(|error| unreadable(&error))?;
         let read: Result<Vec<_>, SharedError> = all
             .into_iter()
             .map(|(file, shared)| Ok((file, shared?)))

@@ -297,7 +297,8 @@ fn not_carried(engine: JsEngine) -> Problem {
 
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
-        BuildError::Server(problem)
+        BuildError::State(problem)
+        | BuildError::Server(problem)
         | BuildError::Labels(problem)
         | BuildError::ToolFiles(problem)
         | BuildError::Embeddings(problem)

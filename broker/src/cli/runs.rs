@@ -15,7 +15,8 @@ use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
-use crate::journal_file::{JournalError, StateDir};
+use crate::journal_file::JournalError;
+use crate::private_file::StateDir;
 use crate::render::{self, counted, escape};
 use airlock_sandbox::clock::utc;
 
@@ -76,7 +77,7 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
 }
 
 fn state(options: StateOptions, environment: &Environment) -> Result<StateDir, Problem> {
-    Ok(StateDir::new(options.load(environment)?.state_dir))
+    StateDir::existing(options.load(environment)?.state_dir)
 }
 
 fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outcome {

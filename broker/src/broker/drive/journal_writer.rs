@@ -3,7 +3,8 @@
 use airlock_core::id::RunId;
 use airlock_core::journal::{Body, Chain, Entry, Redact};
 
-use crate::journal_file::{JournalError, JournalFile, StateDir};
+use crate::journal_file::{JournalError, JournalFile};
+use crate::private_file::StateDir;
 use crate::secrets::Secrets;
 
 /// Writes the journal of one run. The first write creates the file.

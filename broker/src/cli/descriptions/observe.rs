@@ -18,7 +18,7 @@ use crate::cli::runs::unreadable;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
-use crate::journal_file::StateDir;
+use crate::private_file::StateDir;
 use crate::render::escape;
 use crate::tool_files::{LoadedToolFiles, WriteOutcome};
 
@@ -73,7 +73,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
             next,
         ));
     }
-    let state = StateDir::new(options.state.clone().load(environment)?.state_dir);
+    let state = StateDir::existing(options.state.clone().load(environment)?.state_dir)?;
     let runs = if options.all {
         state.runs_newest_first().map_err(unreadable)?
     } else {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{broken_journal, bytes_of, in_doubt, listed, started, uses_in_doubt};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
-use crate::journal_file::StateDir;
+use crate::private_file::StateDir;
 use crate::render::{self, counted, escape};
 
 /// Verifies one run, or the journal in a file.
