@@ -7,6 +7,7 @@
 //! between these two entries.
 
 mod chain;
+mod content;
 mod grants;
 mod read;
 
@@ -26,8 +27,11 @@ pub use chain::{Chain, Redact, SealError};
 pub use grants::{GrantClaimedEntry, GrantGivenEntry, GrantHead, GrantUse, GrantVoidedEntry};
 pub use read::{BrokenLine, CutPoint, JournalLine, VerifiedJournal, read};
 
-/// Version of the format. A reader refuses every other version.
-pub const VERSION: u32 = 1;
+/// Version of the format that is written. Since version 2, every digest of content is the digest of
+/// the content as it is recorded, after secrets are masked, so a reader can compare them.
+pub const VERSION: u32 = 2;
+/// The oldest version that can be read. All entries of a journal have one version.
+pub const VERSION_MIN: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
@@ -59,7 +63,8 @@ pub struct RunStartedEntry {
     pub run: RunId,
     pub script_name: String,
     pub script_digest: Digest,
-    pub script: String,
+    /// The text; absent if it is longer than `script_bytes_max`.
+    pub script: Option<String>,
     pub input_digest: Digest,
     /// The input as JSON text; absent if it is longer than `journal_payload_bytes_max`.
     pub input: Option<String>,

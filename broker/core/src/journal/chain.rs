@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use codegen::canonical;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Entry, VERSION};
 use crate::id::Digest;
@@ -45,8 +45,15 @@ const KEPT: [&str; 29] = [
     "wants",
 ];
 
-/// Replaces known secrets in one text; returns `None` if the text contains none. Digests in the
-/// entries are still those of the original bytes.
+/// The members with content, each with the member that holds the digest of the content.
+const CONTENT: [(&str, &str); 4] = [
+    ("args", "args_digest"),
+    ("input", "input_digest"),
+    ("payload", "payload_digest"),
+    ("script", "script_digest"),
+];
+
+/// Replaces known secrets in one text; returns `None` if the text contains none.
 #[derive(Clone)]
 pub struct Redact(Arc<Replace>);
 
@@ -63,31 +70,39 @@ impl Redact {
         Self::new(|_| None)
     }
 
-    fn value(&self, value: &mut Value) {
+    /// Redacts a value, and returns whether it changed.
+    fn value(&self, value: &mut Value) -> bool {
         match value {
-            Value::String(text) => {
-                if let Some(redacted) = (self.0)(text) {
+            Value::String(text) => match (self.0)(text) {
+                Some(redacted) => {
                     *text = redacted;
+                    true
                 }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+                None => false,
+            },
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |changed, item| self.value(item) || changed),
             Value::Object(members) => self.members(members),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    fn members(&self, members: &mut Map<String, Value>) {
-        members.values_mut().for_each(|value| self.value(value));
-        if members.keys().any(|key| (self.0)(key).is_some()) {
-            for (key, value) in std::mem::take(members) {
-                let mut key = (self.0)(&key).unwrap_or(key);
-                // Redaction can make two keys equal. Keep both members.
-                while members.contains_key(&key) {
-                    key.push('\'');
-                }
-                members.insert(key, value);
-            }
+    fn members(&self, members: &mut Map<String, Value>) -> bool {
+        let values = members.values_mut();
+        let changed = values.fold(false, |changed, value| self.value(value) || changed);
+        if !members.keys().any(|key| (self.0)(key).is_some()) {
+            return changed;
         }
+        for (key, value) in std::mem::take(members) {
+            let mut key = (self.0)(&key).unwrap_or(key);
+            // Redaction can make two keys equal. Keep both members.
+            while members.contains_key(&key) {
+                key.push('\'');
+            }
+            members.insert(key, value);
+        }
+        true
     }
 
     /// Redacts facts. Labels are words from the configuration, and digests are parsed again, so
@@ -102,7 +117,7 @@ impl Redact {
                         texts.insert(pointer, large);
                     }
                 }
-                value => self.value(value),
+                value => _ = self.value(value),
             }
         }
     }
@@ -113,23 +128,65 @@ impl Redact {
         for finding in findings.iter_mut().filter_map(Value::as_object_mut) {
             let said = finding.iter_mut();
             said.filter(|(name, _)| !["severity", "code"].contains(&name.as_str()))
-                .for_each(|(_, value)| self.value(value));
+                .for_each(|(_, value)| _ = self.value(value));
         }
     }
 
     fn entry(&self, body: &mut Map<String, Value>) {
-        for (name, value) in body {
+        let mut changed = Vec::new();
+        for (name, value) in body.iter_mut() {
             match value {
                 // The code of an error is airlock's own word; the rest of the error is redacted.
                 Value::Object(error) if name == "error" => {
                     let others = error.iter_mut().filter(|(name, _)| *name != "code");
-                    others.for_each(|(_, value)| self.value(value));
+                    others.for_each(|(_, value)| _ = self.value(value));
                 }
                 Value::Object(facts) if name == "facts" => self.facts(facts),
                 Value::Array(findings) if name == "findings" => self.findings(findings),
                 _ if KEPT.contains(&name.as_str()) => {}
-                _ => self.value(value),
+                _ => {
+                    if self.value(value) {
+                        let of_content = CONTENT.iter().filter(|(content, _)| content == name);
+                        changed.extend(of_content);
+                    }
+                }
             }
+        }
+        for (content, digest) in changed {
+            renew_digest(body, content, digest);
+        }
+    }
+}
+
+/// Replaces the digest and the length of content that was redacted. The digest of the original
+/// would let a reader of the journal test guesses of the secret.
+fn renew_digest(body: &mut Map<String, Value>, content: &str, digest: &str) {
+    let Some(value) = body.get(content).filter(|_| body.contains_key(digest)) else {
+        return;
+    };
+    let bytes = match value {
+        Value::String(text) => text.clone().into_bytes(),
+        value => canonical::canonical(value),
+    };
+    body.insert(digest.into(), Digest::sha256(&bytes).to_string().into());
+    if let Some(length) = body.get_mut("payload_bytes") {
+        *length = bytes.len().into();
+    }
+    let texts = (body.get(content).cloned(), body.get_mut("facts"));
+    if let (Some(args), Some(Value::Object(facts))) = texts {
+        renew_large_texts(facts, &args);
+    }
+}
+
+/// Replaces the digests of long texts by those of the redacted texts.
+fn renew_large_texts(facts: &mut Map<String, Value>, args: &Value) {
+    let Some(Value::Object(texts)) = facts.get_mut("large_texts") else {
+        return;
+    };
+    for (pointer, large) in texts {
+        if let Some(text) = args.pointer(pointer).and_then(Value::as_str) {
+            let (bytes, digest) = (text.len(), Digest::sha256(text.as_bytes()));
+            *large = json!({ "bytes": bytes, "digest": digest });
         }
     }
 }
@@ -190,5 +247,11 @@ impl Chain {
     #[must_use]
     pub fn head(&self) -> Option<Digest> {
         self.prev
+    }
+
+    /// Returns the number of entries so far.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.seq
     }
 }

@@ -1,14 +1,16 @@
-//! Reads lines back into entries and checks every link of the chain. A last line without a newline,
-//! as left by a crash, is reported as a cut. Every other mismatch is a broken link; the reader
-//! reports the first one.
+//! Reads lines back into entries and checks every link of the chain, and every digest of content
+//! that is recorded. A last line without a newline, as left by a crash, is reported as a cut. Every
+//! other mismatch is a broken line; the reader reports the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use codegen::canonical;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Body, DecidedEntry, EndedEntry, SettledEntry, VERSION, Verdict};
+use super::content::ContentCheck;
+use super::{Body, DecidedEntry, EndedEntry, RunStartedEntry, SettledEntry};
+use super::{VERSION, VERSION_MIN, Verdict};
 use crate::id::{CallId, Digest, GrantId};
 use crate::json::{self, Bounds};
 
@@ -87,6 +89,21 @@ impl VerifiedJournal {
     }
 
     #[must_use]
+    pub fn started(&self) -> Option<&RunStartedEntry> {
+        match &self.lines.first()?.body {
+            Body::RunStarted(started) => Some(started),
+            _ => None,
+        }
+    }
+
+    /// Returns whether digests were compared with the recorded content. Journals of version 1 hold
+    /// digests of the content before secrets were masked, so they cannot be compared.
+    #[must_use]
+    pub fn is_content_checked(&self) -> bool {
+        self.lines.first().is_none_or(|line| line.v >= 2)
+    }
+
+    #[must_use]
     pub fn ended(&self) -> Option<&EndedEntry> {
         match self.lines.last().map(|line| &line.body) {
             Some(Body::Ended(ended)) => Some(ended),
@@ -108,6 +125,11 @@ pub fn read(bytes: &[u8]) -> Result<VerifiedJournal, BrokenLine> {
         rest = after.get(1..).unwrap_or_default();
     }
     let after_line = reader.lines.len();
+    if reader.ended && !rest.is_empty() {
+        let why = "`ended` must be the last entry".into();
+        let line = after_line + 1;
+        return Err(BrokenLine { line, why });
+    }
     let cut = (!rest.is_empty()).then_some(CutPoint {
         after_line,
         bytes: rest.len(),
@@ -135,6 +157,7 @@ struct Reader {
     /// Grants of which a use was claimed, without a later entry of the call.
     claimed: BTreeMap<CallId, GrantId>,
     ended: bool,
+    content: ContentCheck,
 }
 
 impl Reader {
@@ -144,12 +167,20 @@ impl Reader {
         if canonical::canonical(&value) != text {
             return Err("not in canonical form".into());
         }
+        let first = self.lines.first().map(|line| u64::from(line.v));
         match value.get("v").and_then(Value::as_u64) {
-            Some(v) if v == u64::from(VERSION) => {}
-            Some(v) => return Err(format!("unsupported version {v}; expected {VERSION}")),
+            Some(v) if first.is_some_and(|first| v != first) => {
+                return Err(format!("version {v} differs from that of the first entry"));
+            }
+            Some(v) if (VERSION_MIN.into()..=VERSION.into()).contains(&v) => {}
+            Some(v) => {
+                return Err(format!(
+                    "unsupported version {v}; expected {VERSION_MIN} to {VERSION}"
+                ));
+            }
             None => return Err("missing version".into()),
         }
-        let line: JournalLine = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let line = self.line(value)?;
         if line.seq != self.lines.len() as u64 {
             return Err(format!(
                 "line number {}; expected {}",
@@ -161,12 +192,28 @@ impl Reader {
             return Err("the digest of the previous line does not match".into());
         }
         self.follow(&line.body)?;
+        if line.v >= 2 {
+            self.content.take(&line.body)?;
+        }
         self.head = Some(Digest::sha256(text));
         if let Some(call) = line.body.call() {
             self.by_call.entry(call).or_default().push(self.lines.len());
         }
         self.lines.push(line);
         Ok(())
+    }
+
+    /// Parses a line. Since version 2, a line with members that are not part of its kind is refused,
+    /// because no command would show them.
+    fn line(&self, value: Value) -> Result<JournalLine, String> {
+        let said = value.as_object().map_or(0, Map::len);
+        let line: JournalLine = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let body = serde_json::to_value(&line.body).map_err(|error| error.to_string())?;
+        // `v`, `seq`, `prev` and `at_ms` are the members of every line.
+        match body.as_object().map_or(0, Map::len) + 4 == said || line.v < 2 {
+            true => Ok(line),
+            false => Err("unknown or missing member".into()),
+        }
     }
 
     /// Checks that the entry may follow the previous entries.
@@ -208,7 +255,12 @@ impl Reader {
                     return Err(format!("call {} was not under way", call.0));
                 }
             }
-            Body::Ended(_) => self.ended = true,
+            Body::Ended(_) => {
+                if let Some(call) = self.open.first() {
+                    return Err(format!("call {} has no outcome", call.0));
+                }
+                self.ended = true;
+            }
             _ => {}
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use codegen::canonical;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use super::grants::examples::{claimed, given, voided};
 use super::*;
@@ -16,7 +18,7 @@ fn started() -> Body {
         run: RunId("r1".into()),
         script_name: "a.js".into(),
         script_digest: Digest::sha256(b"return 1"),
-        script: "return 1".into(),
+        script: Some("return 1".into()),
         input_digest: Digest::sha256(b""),
         input: Some(String::new()),
         seed: u64::MAX.to_string(),
@@ -84,18 +86,21 @@ fn settled(call: u32) -> Body {
     }))
 }
 
-fn ended() -> Body {
+fn ended(calls: u32) -> Body {
     Body::Ended(Box::new(EndedEntry {
         status: Status::Done,
         code: None,
         error: None,
         value_digest: None,
-        usage: Usage::default(),
+        usage: Usage {
+            calls,
+            ..Usage::default()
+        },
     }))
 }
 
 fn asked() -> [Body; 2] {
-    let args = args("{}");
+    let args = args(r#"{"path":"a","n":0.1}"#);
     let (call, shown) = (CallId(1), Digest::sha256(b"s"));
     let asked = AskedEntry {
         call,
@@ -172,7 +177,7 @@ fn every_entry_kind_round_trips() {
         settled(1),
         resumed,
         decided(2, Verdict::Deny),
-        ended(),
+        ended(2),
     ];
     let verified = read(&journal(&bodies)).unwrap();
     let read_back: Vec<_> = verified
@@ -221,24 +226,24 @@ fn line_is_canonical_with_version_number_and_previous_digest() {
     );
     assert!(
         second.contains(r#""args":{"n":0.1,"path":"a"}"#)
-            && second.contains(",\"v\":1,\"warnings\":[")
+            && second.contains(",\"v\":2,\"warnings\":[")
     );
 }
 
 /// Journals outlive the program that wrote them, so a change of this format needs a new version.
 #[test]
-fn format_version_1_is_stable() {
-    let lines = String::from_utf8(journal(&[settled(1), ended()])).unwrap();
+fn format_version_2_is_stable() {
+    let lines = String::from_utf8(journal(&[settled(1), ended(0)])).unwrap();
     let (first, second) = lines.split_once('\n').unwrap();
     let digest = Digest::sha256(b"[1234567890]");
     let expected = format!(
-        r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"told":true,"v":1,"why":null}}"#
+        r#"{{"at_ms":1000,"call":1,"code":null,"kind":"settled","ms":5,"outcome":"returned","payload":"[1234567890]","payload_bytes":12,"payload_digest":"{digest}","prev":null,"seq":0,"told":true,"v":2,"why":null}}"#
     );
     assert_eq!(first, expected);
     let prev = Digest::sha256(first.as_bytes());
     let usage = r#"{"calls":0,"calls_not_recorded":0,"guest_ms":0,"memory_bytes_peak":0,"output_bytes":0,"wall_ms":0}"#;
     let expected = format!(
-        r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":1,"value_digest":null}}"#
+        r#"{{"at_ms":1001,"code":null,"error":null,"kind":"ended","prev":"{prev}","seq":1,"status":"done","usage":{usage},"v":2,"value_digest":null}}"#
     );
     assert_eq!(second, format!("{expected}\n"));
 }
@@ -247,7 +252,7 @@ fn format_version_1_is_stable() {
 /// verifies.
 #[test]
 fn journal_without_findings_still_verifies() {
-    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended(1)];
     let mut of_that_time = bodies.clone();
     for body in &mut of_that_time {
         match body {
@@ -315,7 +320,7 @@ fn check_broken(bytes: &[u8], line: usize, why: &str) {
 
 #[test]
 fn first_broken_link_is_named() {
-    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended(1)];
     let text = String::from_utf8(journal(&bodies)).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let join = |lines: &[&str]| format!("{}\n", lines.join("\n")).into_bytes();
@@ -336,7 +341,8 @@ fn first_broken_link_is_named() {
     );
     check_broken(&join(&[lines[0], lines[0]]), 2, "number 0; expected 1");
     check_broken(&join(&lines[1..]), 1, "");
-    check_broken(b"{\"v\":2}\n", 1, "version 2");
+    check_broken(b"{\"v\":3}\n", 1, "version 3");
+    check_broken(b"{\"v\":0}\n", 1, "version 0");
     check_broken(b"\0\0\0\n", 1, "");
     check_broken(
         format!("{}\n", "[".repeat(1_000_000)).as_bytes(),
@@ -344,7 +350,7 @@ fn first_broken_link_is_named() {
         "deeper",
     );
     check_broken(
-        text.replacen(",\"v\":1}", ", \"v\":1}", 1).as_bytes(),
+        text.replacen(",\"v\":2}", ", \"v\":2}", 1).as_bytes(),
         1,
         "canonical",
     );
@@ -352,10 +358,10 @@ fn first_broken_link_is_named() {
 
 #[test]
 fn impossible_entry_order_is_a_broken_link() {
-    check_broken(&journal(&[ended()]), 1, "must be the first");
+    check_broken(&journal(&[ended(0)]), 1, "must be the first");
     check_broken(&journal(&[started(), started()]), 2, "must be the first");
     check_broken(
-        &journal(&[started(), ended(), decided(1, Verdict::Deny)]),
+        &journal(&[started(), ended(0), decided(1, Verdict::Deny)]),
         3,
         "must be the last",
     );
@@ -372,10 +378,119 @@ fn impossible_entry_order_is_a_broken_link() {
     );
 }
 
+/// Changes one entry before all entries are sealed, so that the chain is intact.
+fn check_contradiction(bodies: &[Body], edited: usize, edit: impl Fn(&mut Value), why: &str) {
+    let mut bodies = bodies.to_vec();
+    let mut value = serde_json::to_value(&bodies[edited]).unwrap();
+    edit(&mut value);
+    bodies[edited] = serde_json::from_value(value).unwrap();
+    check_broken(&journal(&bodies), edited + 1, why);
+}
+
+#[test]
+fn digest_that_contradicts_recorded_content_is_a_broken_line() {
+    let [asked, answered] = asked();
+    let bodies = [
+        started(),
+        asked,
+        answered,
+        decided(1, Verdict::Allow),
+        settled(1),
+        ended(1),
+    ];
+    assert!(read(&journal(&bodies)).unwrap().is_content_checked());
+    let other = json!(Digest::sha256(b"other"));
+    let cases: [(usize, &str, Value, &str); 13] = [
+        (0, "script", json!("return 2"), "digest of the script"),
+        (0, "script_digest", other.clone(), "digest of the script"),
+        (0, "input", json!("1"), "digest of the input"),
+        (1, "args", json!({"path": "b"}), "digest of the arguments"),
+        (1, "args_digest", other.clone(), "digest of the arguments"),
+        (2, "shown", other.clone(), "another question"),
+        (3, "args", json!({}), "digest of the arguments"),
+        (3, "tool", json!("fs.write"), "another tool"),
+        (4, "payload", json!("[1234567891]"), "digest of the payload"),
+        (4, "payload", json!("[]"), "2 bytes; expected 12"),
+        (4, "payload", Value::Null, "payload is missing"),
+        (4, "payload_bytes", json!(13), "12 bytes; expected 13"),
+        (
+            5,
+            "usage",
+            json!(Usage::default()),
+            "0 calls; 1 are recorded",
+        ),
+    ];
+    for (at, member, new, why) in cases {
+        check_contradiction(&bodies, at, |value| value[member] = new.clone(), why);
+    }
+    check_broken(
+        &journal(&[started(), decided(1, Verdict::Allow), ended(1)]),
+        3,
+        "call 1 has no outcome",
+    );
+}
+
+#[test]
+fn digest_of_long_text_must_match_arguments() {
+    let large = |text: &str| LargeText {
+        bytes: text.len() as u64,
+        digest: Digest::sha256(text.as_bytes()),
+    };
+    for (of, is_good) in [("a", true), ("b", false)] {
+        let Body::Decided(mut body) = decided(1, Verdict::Deny) else {
+            panic!()
+        };
+        body.facts = Some(Arc::new(Facts {
+            large_texts: [("/path".to_owned(), large(of))].into(),
+            ..Facts::default()
+        }));
+        let journal = journal(&[started(), Body::Decided(body)]);
+        assert_eq!(read(&journal).is_ok(), is_good, "{of}");
+    }
+}
+
+#[test]
+fn version_1_is_read_and_its_digests_are_not_compared() {
+    let mut lines = Vec::new();
+    let mut prev: Option<Digest> = None;
+    let mut old = settled(1);
+    if let Body::Settled(old) = &mut old {
+        old.payload = Some("[***]".into());
+    }
+    for (seq, body) in [started(), decided(1, Verdict::Allow), old, ended(1)]
+        .iter()
+        .enumerate()
+    {
+        let mut value = serde_json::to_value(body).unwrap();
+        value["v"] = json!(1);
+        value["seq"] = json!(seq);
+        value["at_ms"] = json!(seq);
+        value["prev"] = json!(prev);
+        let line = canonical::canonical(&value);
+        prev = Some(Digest::sha256(&line));
+        lines.extend(line);
+        lines.push(b'\n');
+    }
+    let verified = read(&lines).unwrap();
+    assert!(verified.ended().is_some() && !verified.is_content_checked());
+    let mixed = String::from_utf8(lines).unwrap();
+    let mixed = mixed.replacen("\"v\":1", "\"v\":2", 1);
+    check_broken(mixed.as_bytes(), 2, "differs from that of the first");
+}
+
+#[test]
+fn unknown_member_and_text_after_end_are_refused() {
+    let whole = journal(&[started(), decided(1, Verdict::Allow), settled(1), ended(1)]);
+    let text = String::from_utf8(whole).unwrap();
+    let more = text.replacen("\"value_digest\"", "\"value\":1,\"value_digest\"", 1);
+    check_broken(more.as_bytes(), 4, "unknown or missing member");
+    check_broken(format!("{text}x").as_bytes(), 5, "must be the last");
+}
+
 proptest! {
     #[test]
     fn every_changed_byte_is_detected(at in 0_usize..4_000, flip in 1_u8..=255) {
-        let mut bytes = journal(&[started(), decided(1, Verdict::Allow), settled(1), ended()]);
+        let mut bytes = journal(&[started(), decided(1, Verdict::Allow), settled(1), ended(1)]);
         let last_line = bytes[..bytes.len() - 1].iter().rposition(|b| *b == b'\n').unwrap();
         let at = at % bytes.len();
         bytes[at] ^= flip;

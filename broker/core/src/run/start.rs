@@ -120,11 +120,7 @@ fn header(spec: &RunSpec) -> RunStartedEntry {
         run: spec.run.clone(),
         script_name: spec.script_name.clone(),
         script_digest: Digest::sha256(spec.script.as_bytes()),
-        script: if kept {
-            spec.script.clone()
-        } else {
-            String::new()
-        },
+        script: kept.then(|| spec.script.clone()),
         input_digest: Digest::sha256(&spec.input),
         input: short.then(|| String::from_utf8_lossy(&spec.input).into_owned()),
         seed: spec.seed.to_string(),

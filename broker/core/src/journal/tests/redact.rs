@@ -7,7 +7,7 @@ fn known_secret_never_reaches_a_line() {
     let redact = |secret: &'static str| {
         Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")))
     };
-    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended()];
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1), ended(1)];
     for (secret, places) in [("456789", 1), ("path", 1), ("return 1", 1), ("settled", 0)] {
         let bytes = sealed(&bodies, redact(secret));
         let text = String::from_utf8(bytes.clone()).unwrap();
@@ -63,7 +63,7 @@ fn every_text_is_redacted_unless_exempt() {
         "value_digest",
     ];
     let [asked, answered] = asked();
-    let Body::Ended(mut end) = ended() else {
+    let Body::Ended(mut end) = ended(2) else {
         panic!()
     };
     end.error = Some(ReportedError {
@@ -148,7 +148,7 @@ fn redacted_facts_parse() {
     for secret in ["hush", "untrusted", "sha256"] {
         let redact =
             Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")));
-        let bytes = sealed(&[started(), entry.clone(), ended()], redact);
+        let bytes = sealed(&[started(), entry.clone(), settled(1), ended(1)], redact);
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert_eq!(text.contains("hush"), secret != "hush", "{text}");
         let lines = read(&bytes).unwrap().lines;
@@ -157,4 +157,38 @@ fn redacted_facts_parse() {
         };
         assert!(body.facts.as_ref().unwrap().labels.is_untrusted());
     }
+}
+
+/// The digest of the original would let a reader test guesses of the secret.
+#[test]
+fn digest_of_redacted_content_is_of_the_recorded_content() {
+    let redact = |secret: &'static str| {
+        Redact::new(move |text| text.contains(secret).then(|| text.replace(secret, "***")))
+    };
+    let [asked, answered] = asked();
+    let bodies = [
+        started(),
+        asked,
+        answered,
+        decided(1, Verdict::Allow),
+        settled(1),
+        ended(1),
+    ];
+    let plain = read(&journal(&bodies)).unwrap();
+    for secret in ["return 1", "path", "456789"] {
+        let verified = read(&sealed(&bodies, redact(secret))).unwrap();
+        assert!(verified.ended().is_some(), "{secret}");
+        let digests = |journal: &VerifiedJournal| {
+            let decided = journal.decided(CallId(1)).unwrap();
+            let settled = journal.settled(CallId(1)).unwrap();
+            (
+                journal.started().unwrap().script_digest,
+                decided.args_digest,
+                settled.payload_digest,
+            )
+        };
+        assert_ne!(digests(&verified), digests(&plain), "{secret}");
+    }
+    let verified = read(&sealed(&bodies, redact("456789"))).unwrap();
+    assert_eq!(verified.settled(CallId(1)).unwrap().payload_bytes, 9);
 }
