@@ -19,7 +19,7 @@ pub use grants::{grant, grant_file, grant_line};
 pub(crate) use history::word;
 pub use history::{history, verification};
 pub(crate) use report::run_again;
-pub use report::{calls, ending, excerpt, footer, value};
+pub use report::{calls, ending, excerpt, footer, open_calls, value};
 pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 
 /// Formats a number with its noun, such as `1 call` or `2 calls`.

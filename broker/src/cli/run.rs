@@ -245,10 +245,14 @@ impl RunJob<'_> {
             self.screen.problem(&problem);
             let excerpt = error.and_then(|error| render::excerpt(error, &source.text));
             self.screen.show(&excerpt.unwrap_or_default());
-            if !report.calls.is_empty() {
-                self.screen
-                    .show(&format!("calls:\n{}", render::calls(&report.calls)));
-            }
+        }
+        let open = render::open_calls(report);
+        if let Some(open) = &open {
+            self.screen.show(&render::warning(open, self.screen.style));
+        }
+        if (open.is_some() || report.status != Status::Done) && !report.calls.is_empty() {
+            let calls = render::calls(&report.calls);
+            self.screen.show(&format!("calls:\n{calls}"));
         }
         if self.nobody_answers {
             self.screen.show(&approvers::sufficient(report));

@@ -76,6 +76,37 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     Some(Problem::new(code.as_str(), what, why, advice(code, report)))
 }
 
+/// Returns a warning about calls that were not sent, or whose outcome is unknown, because the run
+/// ended first or because the connection broke.
+#[must_use]
+pub fn open_calls(report: &Report) -> Option<Problem> {
+    let count = |outcome| {
+        let calls = report.calls.iter();
+        calls.filter(|call| call.outcome == outcome).count()
+    };
+    let (unsent, unknown) = (
+        count(ReportedOutcome::NotSent) + report.usage.calls_not_recorded as usize,
+        count(ReportedOutcome::Unknown),
+    );
+    let verb = |count: usize| if count == 1 { "was" } else { "were" };
+    let not_sent = format!("{} {} not sent", counted(unsent, "call"), verb(unsent));
+    let in_doubt = format!("the outcome of {} is unknown", counted(unknown, "call"));
+    let (what, next) = match (unsent, unknown) {
+        (0, 0) => return None,
+        (_, 0) => (not_sent, "`await` every call that matters"),
+        (0, _) => (in_doubt, next(Code::OutcomeUnknown)),
+        (_, _) => (
+            format!("{not_sent}, and {in_doubt}"),
+            next(Code::OutcomeUnknown),
+        ),
+    };
+    let why = match report.status {
+        Status::Done => "the script ended without waiting for them, or a connection broke",
+        _ => "the run ended before the calls did, or a connection broke",
+    };
+    Some(Problem::new("calls-open", what, why, next))
+}
+
 /// Lists the calls with their outcomes, one line each. Repeated calls share one line.
 #[must_use]
 pub fn calls(calls: &[ReportedCall]) -> String {

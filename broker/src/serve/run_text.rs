@@ -76,6 +76,11 @@ pub(super) fn of_run(
     } else {
         ending(report, script)
     });
+    let open = render::open_calls(report).filter(|_| !script.is_direct);
+    parts.extend(open.map(|it| {
+        let (what, why, next) = (it.what, it.why, it.next);
+        format!("warning: {what}\nwhy: {why}\nnext: {next}")
+    }));
     parts.extend(findings(report, script));
     parts.extend(console(report, session, &mut structured));
     let is_plain = script.is_direct && report.status == Status::Done;

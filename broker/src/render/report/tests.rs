@@ -61,6 +61,26 @@ fn warnings_are_listed_below_their_call() {
 }
 
 #[test]
+fn calls_that_are_still_open_are_a_warning() {
+    let check = |outcomes: &[ReportedOutcome], expected: Option<&str>| {
+        let calls = outcomes.iter().map(|it| call(1, *it, None, "rule"));
+        let mut report = failed(Code::ToolFailed, calls.collect());
+        report.status = Status::Done;
+        let told = open_calls(&report);
+        assert_eq!(told.as_ref().map(|it| &*it.what), expected, "{outcomes:?}");
+    };
+    use ReportedOutcome::{Denied, NotSent, Returned, Unknown};
+    check(&[Returned, Denied], None);
+    check(&[Returned, NotSent], Some("1 call was not sent"));
+    check(&[NotSent, NotSent], Some("2 calls were not sent"));
+    check(&[Unknown], Some("the outcome of 1 call is unknown"));
+    check(
+        &[NotSent, Unknown, Unknown],
+        Some("1 call was not sent, and the outcome of 2 calls is unknown"),
+    );
+}
+
+#[test]
 fn string_prints_raw_and_other_values_as_json() {
     assert_eq!(value(&raw(r#""a\nb""#), false), "a\nb\n");
     assert_eq!(
