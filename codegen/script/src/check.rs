@@ -9,6 +9,7 @@
 //! stack.
 
 mod awaiting;
+mod callbacks;
 mod calls;
 mod context;
 mod erase_types;

@@ -64,6 +64,8 @@ pub enum FindingCode {
     MissingAwait,
     /// A call that is never awaited.
     NotAwaited,
+    /// A tool that is named and not called.
+    NotCalled,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Severity {
 }
 
 impl FindingCode {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Syntax,
         Self::TooDeep,
         Self::TooComplex,
@@ -106,6 +108,7 @@ impl FindingCode {
         Self::NotOneObject,
         Self::MissingAwait,
         Self::NotAwaited,
+        Self::NotCalled,
     ];
 
     #[must_use]
@@ -126,6 +129,7 @@ impl FindingCode {
             Self::NotOneObject => "not-one-object",
             Self::MissingAwait => "missing-await",
             Self::NotAwaited => "not-awaited",
+            Self::NotCalled => "not-called",
         }
     }
 

@@ -20,7 +20,7 @@ const AWAITED: &str = "await …";
 const QUOTED_MAX: usize = 40;
 
 /// Members that every promise has.
-const OF_A_PROMISE: [&str; 7] = [
+pub(super) const OF_A_PROMISE: [&str; 7] = [
     "then",
     "catch",
     "finally",
@@ -68,6 +68,11 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 {
                     self.result(parent, output, shape);
                 }
+                self.promise_in_function(parent, inner.start, of);
+            }
+            AstKind::ReturnStatement(_) => self.promise_in_function(parent, inner.start, of),
+            AstKind::ArrowFunctionExpression(_) => {
+                self.promise_in_function(node, inner.start, of);
             }
             AstKind::StaticMemberExpression(it) if it.object.span() == own => {
                 let name = it.property.name.as_str();
@@ -278,7 +283,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
     }
 
     /// Returns a callee's name, such as `JSON.stringify`, if it is a global or a member of one.
-    fn callee_name(&self, callee: &Expression<'a>) -> Option<String> {
+    pub(super) fn callee_name(&self, callee: &Expression<'a>) -> Option<String> {
         match callee {
             Expression::Identifier(_) => self.global_of(callee).map(str::to_owned),
             Expression::StaticMemberExpression(it) => {
@@ -290,7 +295,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
     }
 }
 
-fn subject(of: OfCall<'_, '_>) -> String {
+pub(super) fn subject(of: OfCall<'_, '_>) -> String {
     match of {
         Some((tool, _)) => format!("`{}`", tool.name()),
         None => "the call".to_owned(),

@@ -165,6 +165,12 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                     self.follow(symbol, |reading, node| reading.tool(node, tool));
                 }
             }
+            AstKind::ExpressionStatement(_) | AstKind::AwaitExpression(_) => {
+                let at = self.kind(node).span().start;
+                let message = format!("`{}` is a tool, and it is not called", tool.name());
+                let suggestion = Some(format!("Write `await {}`.", tool.call_with(&[])));
+                self.warning(FindingCode::NotCalled, at, message, suggestion);
+            }
             AstKind::NewExpression(it) if it.callee.span() == self.kind(node).span() => {
                 let message = format!("`{}` is a tool, not a class", tool.name());
                 let suggestion = Some("Remove `new`.".to_owned());
