@@ -25,6 +25,7 @@ mod script_check;
 mod server_registry;
 mod server_tools;
 mod servers;
+mod signed_ends;
 mod sources;
 mod status;
 mod tool;
@@ -79,6 +80,7 @@ use drive::{EffectRunner, JournalWriter};
 use failed_start::{never_started, unreadable};
 use run_sharing::RunSharing;
 use servers::Servers;
+use signed_ends::SignedEnds;
 use tool_discovery::OwnTools;
 pub(crate) use tool_snapshot::ToolSnapshot;
 use tools::tool_unusable;
@@ -128,6 +130,7 @@ pub(crate) struct Inner {
     label_config: Arc<LabelConfig>,
     pub(crate) resolver: PathResolver,
     fsync: Fsync,
+    signed_ends: SignedEnds,
     /// Which of airlock's own tools scripts can call.
     own: OwnTools,
     extractor: Option<Arc<dyn Extractor>>,
@@ -292,7 +295,13 @@ impl Broker {
                     .as_deref()
                     .or(broker.client_bridge.as_deref()),
             );
-        let report = drive::drive(spec, runner).await;
+        let (report, mut journal) = drive::drive(spec, runner).await;
+        if let Some(end) = journal.end()
+            && let Some(head) = broker.signed_ends.sign(&broker.state, end).await
+        {
+            watch(RunEvent::Signed { head });
+        }
+        drop(journal);
         share.note_end(!matches!(report.status, Status::Failed | Status::Stopped));
         trace.finish(&report, broker.clock.now_ms());
         broker.carry_on(&run, report)

@@ -1,6 +1,7 @@
 //! Merges flags, files and environment variables into one validated [`Config`]. No other module
 //! reads environment variables or configuration files.
 
+mod anchor;
 mod approver;
 mod engine;
 mod environment;
@@ -34,6 +35,7 @@ use airlock_core::rules::PatternRule;
 use airlock_core::run::Fsync;
 use airlock_core::tool_pattern::ToolPattern;
 
+pub use anchor::AnchorCommand;
 pub use approver::ApproverChoice;
 pub use environment::Environment;
 pub use extract::ExtractCommand;
@@ -91,6 +93,8 @@ pub struct Config {
     pub tsc: TscChoice,
     /// The approver that the configuration file names. A flag overrides it.
     pub approver: Option<ApproverChoice>,
+    /// The program that receives the signed heads of runs.
+    pub anchor: Option<AnchorCommand>,
     /// The program that extracts values for scripts.
     pub extract: Option<ExtractCommand>,
     pub secrets: Secrets,
@@ -147,6 +151,7 @@ struct MergedConfig {
     engine: Option<LocatedText>,
     tsc: Option<TscChoice>,
     approver: Option<LocatedText>,
+    anchor: Option<LocatedText>,
     extract: Option<(FileExtract, String)>,
     pass: Option<Vec<LocatedText>>,
     offer: Vec<LocatedText>,
@@ -180,6 +185,7 @@ impl MergedConfig {
         let tsc = file.tsc.map(|tsc| tsc.beside(folder));
         self.tsc = tsc.or(self.tsc.take());
         self.approver = file.approver.or(self.approver.take());
+        self.anchor = file.anchor.or(self.anchor.take());
         self.extract = file.extract.or(self.extract.take());
         self.pass = file.pass.or(self.pass.take());
         self.offer.extend(file.offer);
@@ -286,6 +292,7 @@ impl MergedConfig {
             .or_else(|| environment.text("AIRLOCK_ENGINE").map(named));
         let engine = engine.as_ref().map(engine::parse).transpose()?;
         let approver = self.approver.as_ref().map(approver::parse).transpose()?;
+        let anchor = self.anchor.as_ref().map(anchor::parse).transpose()?;
         let state_dir = self
             .state_dir
             .or_else(|| environment.state_dir())
@@ -337,6 +344,7 @@ impl MergedConfig {
             engine: engine.unwrap_or_default(),
             tsc: self.tsc.unwrap_or(TscChoice::OnPath),
             approver,
+            anchor,
             extract,
             secrets: Secrets::new(secrets),
             base_env,

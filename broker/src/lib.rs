@@ -25,6 +25,7 @@ pub mod render;
 mod resident;
 mod resolve;
 mod run_event;
+pub mod run_index;
 pub mod secrets;
 pub mod serve;
 pub mod shared_file;

@@ -7,6 +7,8 @@ use airlock_core::journal::{AnswerWord, Body, Verdict};
 use airlock_core::report::ReportedOutcome;
 use sandbox_protocol::{ConsoleLevel, ConsoleLine};
 
+use crate::run_index::SignedHead;
+
 /// An event of a run. It is on disk before it is reported, except for console lines.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -49,6 +51,10 @@ pub enum RunEvent {
         outcome: ReportedOutcome,
         code: Option<Code>,
         ms: u64,
+    },
+    /// The run has ended, and the end of its journal is signed.
+    Signed {
+        head: SignedHead,
     },
 }
 

@@ -14,6 +14,7 @@ use airlock_core::grant::Grant;
 use airlock_core::id::{ServerName, ToolId};
 use airlock_core::level::Level;
 use airlock_core::limits::Limits;
+use airlock_core::problem::Problem;
 use airlock_core::rules::PatternRule;
 use airlock_core::run::{Fsync, GuestIdentity};
 use airlock_core::shared_state::SessionName;
@@ -28,6 +29,7 @@ use super::run_sharing::RunSharing;
 use super::server_registry::{ServerChange, ServerRegistry};
 use super::server_tools::ServerTools;
 use super::servers::Servers;
+use super::signed_ends::SignedEnds;
 use super::sources::ToolSources;
 use super::tool_checks::CheckRegistry;
 use super::tool_discovery::OwnTools;
@@ -88,6 +90,7 @@ pub struct Builder {
     session: Option<SessionName>,
     project: Option<PathBuf>,
     grants: Vec<Grant>,
+    signed_ends: SignedEnds,
 }
 
 impl std::fmt::Debug for Builder {
@@ -122,6 +125,9 @@ impl Builder {
         self.secrets = config.secrets;
         self.base_env = config.base_env;
         self.telemetry = config.telemetry;
+        if let Some(command) = config.anchor {
+            self.signed_ends.set_anchor(command, self.base_env.clone());
+        }
         if let Some(command) = config.extract {
             let program = ExternalProgram {
                 program: command.program,
@@ -339,6 +345,14 @@ impl Builder {
         self
     }
 
+    /// Sets the receiver of problems that do not change the result of a run: the end of a journal
+    /// could not be signed or sent out, or it is signed with a new key.
+    #[must_use]
+    pub fn warnings(mut self, warn: impl Fn(&Problem) + Send + Sync + 'static) -> Self {
+        self.signed_ends.set_warn(Box::new(warn));
+        self
+    }
+
     /// Builds the broker before the engine is loaded: see [`Broker::engine_loaded`].
     #[must_use]
     pub(crate) fn engine_later(mut self, later: bool) -> Self {
@@ -417,6 +431,7 @@ impl Builder {
                 ..FlowSpec::default()
             }),
             fsync: self.fsync,
+            signed_ends: self.signed_ends,
             own: self.own,
             extractor: self.extractor,
             embeddings,

@@ -17,6 +17,10 @@ pub const LIMIT: u8 = 21;
 pub const DENIED: u8 = 22;
 /// There was no capacity for the run.
 pub const BUSY: u8 = 25;
+/// A journal has no proper end.
+pub const JOURNAL_INCOMPLETE: u8 = 26;
+/// The end of a journal is not signed with a trusted key.
+pub const JOURNAL_UNSIGNED: u8 = 27;
 /// The configuration is invalid, or a server or the sandbox is not available.
 pub const CONFIGURATION: u8 = 30;
 /// The journal cannot be written or does not verify, or the state shared by runs cannot be read.
@@ -60,6 +64,8 @@ pub fn of_problem(problem: &Problem) -> u8 {
         "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
         "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable"
         | "state-unsafe" => JOURNAL,
+        "journal-incomplete" => JOURNAL_INCOMPLETE,
+        "journal-unsigned" => JOURNAL_UNSIGNED,
         "lock-invalid" => LOCK,
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,

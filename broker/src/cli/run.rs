@@ -198,6 +198,8 @@ impl RunJob<'_> {
         let required = !self.options.servers.skip_unreachable;
         let builder = Broker::builder().servers_required(required).discovery(true);
         let builder = self.options.approval.equip(builder, &config, self.screen)?;
+        let screen = self.screen.clone();
+        let builder = builder.warnings(move |problem| screen.warning(problem));
         let builder = builder.project(self.options.servers.project()?);
         let names: Vec<_> = config
             .servers

@@ -3,6 +3,7 @@
 mod verify;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use airlock_core::id::{CallId, RunId};
 use airlock_core::journal::{Body, JournalLine, Verdict, VerifiedJournal, read};
@@ -16,8 +17,9 @@ use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::journal_file::JournalError;
-use crate::private_file::StateDir;
+use crate::private_file::{self, StateDir};
 use crate::render::{self, counted, escape};
+use crate::run_index::IndexError;
 use airlock_sandbox::clock::utc;
 
 const LISTS_RUNS: &str = "`airlock runs list` lists the runs";
@@ -39,10 +41,17 @@ pub(super) enum RunsCommand {
         #[command(flatten)]
         common: StateView,
     },
-    /// Verify that journals are intact, and list calls without a recorded outcome
+    /// Verify that journals are intact, ended and signed, and list calls without a recorded outcome
     Verify {
         /// Run id, the start of it, or a journal file (.jsonl) [default: all runs]
         run: Option<String>,
+        #[command(flatten)]
+        trust: verify::TrustOptions,
+        #[command(flatten)]
+        common: StateView,
+    },
+    /// Print the public key that the ends of runs are signed with
+    Key {
         #[command(flatten)]
         common: StateView,
     },
@@ -50,8 +59,10 @@ pub(super) enum RunsCommand {
 
 impl RunsCommand {
     pub(super) fn is_json(&self) -> bool {
-        let (Self::List { common, .. } | Self::Show { common, .. } | Self::Verify { common, .. }) =
-            self;
+        let (Self::List { common, .. }
+        | Self::Show { common, .. }
+        | Self::Verify { common, .. }
+        | Self::Key { common }) = self;
         common.json
     }
 }
@@ -66,18 +77,32 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
         RunsCommand::Show { run, common } => {
             show(&state(common.state, environment)?, &run, common.json)
         }
-        RunsCommand::Verify { run, common } => {
+        RunsCommand::Verify { run, trust, common } => {
             let state = state(common.state, environment)?;
             match run {
-                Some(run) => verify::one(&state, &run, common.json),
-                None => verify::all(&state, common.json, &screen),
+                Some(run) => verify::one(&state, trust, &run, common.json),
+                None => verify::all(&state, trust, common.json, &screen),
             }
+        }
+        RunsCommand::Key { common } => {
+            let state = StateDir::open(common.state.load(environment)?.state_dir)?;
+            key(&state, common.json)
         }
     }
 }
 
 fn state(options: StateOptions, environment: &Environment) -> Result<StateDir, Problem> {
     StateDir::existing(options.load(environment)?.state_dir)
+}
+
+fn key(state: &StateDir, is_json: bool) -> Outcome {
+    let key = state.public_key().map_err(IndexError::into_problem)?;
+    if is_json {
+        print_json(&json!({ "key": key }))?;
+    } else {
+        print(&format!("{key}\n"))?;
+    }
+    Ok(exit::DONE)
 }
 
 fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outcome {
@@ -205,25 +230,56 @@ pub(super) fn journal(
     options: StateOptions,
     environment: &Environment,
 ) -> Result<(String, VerifiedJournal), Problem> {
-    let (name, bytes) = bytes_of(&state(options, environment)?, id)?;
-    let journal = read(&bytes).map_err(|broken| broken_journal(&name, &broken.to_string()))?;
-    Ok((name, journal))
+    let loaded = load(&state(options, environment)?, id)?;
+    let journal = read(&loaded.bytes);
+    let journal = journal.map_err(|broken| broken_journal(&loaded.name, &broken.to_string()))?;
+    Ok((loaded.name, journal))
 }
 
-fn bytes_of(state: &StateDir, id: &str) -> Result<(String, Vec<u8>), Problem> {
-    if id.ends_with(".jsonl") {
-        let what = format!("{id} cannot be read");
-        let bytes =
-            std::fs::read(id).map_err(|error| usage(what, error.to_string(), "check the path"))?;
-        return Ok((id.to_owned(), bytes));
+/// A journal as it is on disk.
+struct LoadedJournal {
+    /// The run's id or the file's path, as the journal is called in messages.
+    name: String,
+    /// The run that the file is named after.
+    run: RunId,
+    bytes: Vec<u8>,
+}
+
+fn load(state: &StateDir, id: &str) -> Result<LoadedJournal, Problem> {
+    if !id.ends_with(".jsonl") {
+        let run = state.find(id).map_err(unreadable)?;
+        return Ok(LoadedJournal {
+            name: run.0.to_string(),
+            bytes: state.read(&run).map_err(unreadable)?,
+            run,
+        });
     }
-    let run = state.find(id).map_err(unreadable)?;
-    Ok((run.0.to_string(), state.read(&run).map_err(unreadable)?))
+    let path = Path::new(id);
+    let what = format!("{id} cannot be read");
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(LoadedJournal {
+        name: id.to_owned(),
+        bytes: private_file::read(path)
+            .map_err(|error| usage(what, error.to_string(), "check the path"))?,
+        run: RunId(stem.into()),
+    })
+}
+
+/// Reads a journal that must be the one of this run. An empty journal is intact.
+fn intact(run: &RunId, bytes: &[u8]) -> Result<VerifiedJournal, String> {
+    let journal = read(bytes).map_err(|broken| broken.to_string())?;
+    match journal.started() {
+        Some(started) if started.run != *run => Err(format!(
+            "the file is named after the run {}, and holds the journal of {}",
+            run.0, started.run.0
+        )),
+        _ => Ok(journal),
+    }
 }
 
 fn verified(state: &StateDir, run: &RunId) -> Result<VerifiedJournal, Problem> {
     let bytes = state.read(run).map_err(unreadable)?;
-    read(&bytes).map_err(|broken| broken_journal(&run.0, &broken.to_string()))
+    intact(run, &bytes).map_err(|why| broken_journal(&run.0, &why))
 }
 
 fn run_json(run: &RunId, journal: &VerifiedJournal) -> Value {
@@ -232,7 +288,7 @@ fn run_json(run: &RunId, journal: &VerifiedJournal) -> Value {
         || "interrupted".to_owned(),
         |ended| status_word(ended.status),
     );
-    let started = started(journal);
+    let started = journal.started();
     json!({
         "run": run,
         "status": status,
@@ -301,13 +357,6 @@ fn uses_in_doubt(journal: &VerifiedJournal) -> Vec<Value> {
     let uses = journal.uses_in_doubt.iter();
     uses.map(|(call, grant)| json!({ "call": call, "grant": grant }))
         .collect()
-}
-
-fn started(journal: &VerifiedJournal) -> Option<&airlock_core::journal::RunStartedEntry> {
-    match &journal.lines.first()?.body {
-        Body::RunStarted(started) => Some(started),
-        _ => None,
-    }
 }
 
 fn status_word(status: Status) -> String {

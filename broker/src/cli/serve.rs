@@ -231,7 +231,9 @@ async fn serve(screen: &Screen, config: Config, settings: ServeSettings, door: L
     let (place, listening) = open(door).await?;
     // The approver answers only for hosts that cannot ask their user.
     let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
+    let warnings = screen.clone();
     let builder = builder
+        .warnings(move |problem| warnings.warning(problem))
         .servers_join_later(true)
         .engine_later(true)
         .discovery(true)

@@ -30,6 +30,7 @@ pub(crate) struct FileConfig {
     pub(crate) engine: Option<LocatedText>,
     pub(crate) tsc: Option<FileTsc>,
     pub(crate) approver: Option<LocatedText>,
+    pub(crate) anchor: Option<LocatedText>,
     pub(crate) extract: Option<(FileExtract, String)>,
     pub(crate) limits: Vec<(String, LocatedText)>,
     pub(crate) servers: Vec<DeclaredServer>,
@@ -53,6 +54,7 @@ struct Document {
     engine: Option<Spanned<String>>,
     tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
+    anchor: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
     /// What servers may request from hosts, and whether hosts receive the servers' log messages.
     pass: Option<Vec<Spanned<String>>>,
@@ -178,6 +180,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
             .map(|it| it.into_iter().map(located).collect()),
         offer: document.offer.into_iter().map(located).collect(),
         approver: document.approver.map(located),
+        anchor: document.anchor.map(located),
         extract: document.extract.map(|table| {
             let origin = place(table.span().start);
             (table.into_inner(), origin)

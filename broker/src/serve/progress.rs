@@ -57,7 +57,9 @@ impl<'a> Progress<'a> {
             RunEvent::Asked { call, tool } => {
                 Some(format!("call {} of {tool} waits for an answer", call.0))
             }
-            RunEvent::Answered { .. } | RunEvent::InquiryEnded { .. } => None,
+            RunEvent::Answered { .. } | RunEvent::InquiryEnded { .. } | RunEvent::Signed { .. } => {
+                None
+            }
             RunEvent::Inquired { call, wants, .. } => {
                 let tool = tool(&self.tools, call);
                 let wants = wants.in_words();

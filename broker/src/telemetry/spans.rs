@@ -13,6 +13,7 @@ use super::export::Exporter;
 use super::metrics::Measurement;
 use super::otlp::{Span, SpanKind};
 use crate::run_event::RunEvent;
+use crate::run_index::SignedHead;
 
 /// The ids of a run's trace. A request to a server contains them, so that the server knows to which
 /// span the request belongs.
@@ -33,6 +34,7 @@ struct RunTraceState {
     run: RunId,
     began_ms: u64,
     calls: HashMap<CallId, Call>,
+    signed: Option<SignedHead>,
 }
 
 struct Call {
@@ -116,6 +118,7 @@ impl RunTrace {
             run: run.clone(),
             began_ms: now_ms,
             calls: HashMap::new(),
+            signed: None,
         }))
     }
 
@@ -152,6 +155,7 @@ impl RunTrace {
             RunEvent::CallSettled { call, code, .. } => {
                 open.ended(*call, code.map(|it| it.as_str()), now_ms);
             }
+            RunEvent::Signed { head } => open.signed = Some(head.clone()),
             RunEvent::Started { .. }
             | RunEvent::Console { .. }
             | RunEvent::Inquired { .. }
@@ -175,6 +179,15 @@ impl RunTrace {
             ("airlock.run.calls", json!(report.calls.len())),
         ];
         attributes.extend(error.map(|code| ("error.type", json!(code))));
+        if let Some(head) = open.signed.take() {
+            attributes.extend([
+                ("airlock.journal.head", json!(head.head)),
+                ("airlock.journal.entries", json!(head.entries)),
+                ("airlock.journal.seq", json!(head.seq)),
+                ("airlock.journal.key", json!(head.key)),
+                ("airlock.journal.signature", json!(head.signature)),
+            ]);
+        }
         let span = Span {
             id: open.ids.run.clone(),
             parent: open.parent.take(),

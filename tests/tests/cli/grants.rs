@@ -109,7 +109,7 @@ fn counted_use_survives_killed_process() {
         let id = scene.home.journals().pop().unwrap();
         let id = id.file_stem().unwrap().to_str().unwrap().to_owned();
         let verified = scene.home.run(["runs", "verify", &id, "--json"]);
-        let verified = verified.expect_code(0).json();
+        let verified = verified.expect_code(26).json();
         let doubts = [&verified["in_doubt"], &verified["uses_in_doubt"]];
         let named: usize = doubts.iter().map(|it| it.as_array().unwrap().len()).sum();
         assert_eq!(named, 1, "neither the call nor its use: {verified}");

@@ -208,13 +208,13 @@ fn verify_all_names_the_broken_run() {
         demo(&home, code, &[]).expect_code(0);
     }
     let whole = home.run(verify).expect_code(0).stdout;
-    assert_eq!(whole.matches(": intact, ").count(), 2, "{whole}");
+    assert_eq!(whole.matches(": signed, ").count(), 2, "{whole}");
     let broken = home.journals()[0].clone();
     let text = fs::read_to_string(&broken).unwrap();
     fs::write(&broken, text.replacen("run-started", "run-begun", 1)).unwrap();
     let ended = home.run(verify).expect_code(31).expect_stderr("1 of 2");
     let run = broken.file_stem().unwrap().to_str().unwrap();
-    let named = format!("{run}: does not verify: ");
+    let named = format!("{run}: broken: ");
     assert!(ended.stdout.contains(&named), "{ended}");
     assert_eq!(ended.stdout.lines().count(), 2, "{ended}");
     let json = home
@@ -249,7 +249,7 @@ fn killed_broker_leaves_journal_naming_open_call() {
             bytes.extend_from_slice(b"{\"at_ms\":17");
             fs::write(&journal, &bytes).unwrap();
         }
-        let ended = home.run(["runs", "verify", &run]).expect_code(0);
+        let ended = home.run(["runs", "verify", &run]).expect_code(26);
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert!(
             told.contains("demo.slow_echo") && told.contains("doubt"),
@@ -257,7 +257,7 @@ fn killed_broker_leaves_journal_naming_open_call() {
         );
         let json = home
             .run(["runs", "verify", &run, "--json"])
-            .expect_code(0)
+            .expect_code(26)
             .json()
             .to_string();
         assert!(json.contains("in_doubt"), "{json}");

@@ -1,5 +1,6 @@
 //! Tests the command line: arguments and input, output and exit codes.
 
+mod altered;
 mod check;
 mod descriptions;
 mod engines;
@@ -15,6 +16,7 @@ mod policy_can;
 mod policy_diff;
 mod policy_prove;
 mod policy_sources;
+mod record;
 mod report;
 mod rogue;
 mod scripts;

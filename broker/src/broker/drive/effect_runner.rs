@@ -160,6 +160,10 @@ impl<'a> EffectRunner<'a> {
         Self { trace, ..self }
     }
 
+    pub(super) fn into_journal(self) -> JournalWriter {
+        self.journal
+    }
+
     pub(super) fn now_ms(&self) -> u64 {
         self.broker.clock.now_ms()
     }

@@ -2,9 +2,11 @@
 
 use airlock_core::id::RunId;
 use airlock_core::journal::{Body, Chain, Entry, Redact};
+use airlock_core::report::Status;
 
 use crate::journal_file::{JournalError, JournalFile};
 use crate::private_file::StateDir;
+use crate::run_index::JournalEnd;
 use crate::secrets::Secrets;
 
 /// Writes the journal of one run. The first write creates the file.
@@ -15,6 +17,8 @@ pub(crate) struct JournalWriter {
     file: Option<JournalFile>,
     chain: Chain,
     pending: PendingEntries,
+    /// The end of the journal, once it is written.
+    end: Option<JournalEnd>,
 }
 
 #[derive(Debug, Default)]
@@ -22,6 +26,7 @@ struct PendingEntries {
     lines: String,
     sync: bool,
     bodies: Vec<Body>,
+    ended: Option<(Status, u64)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,12 +51,16 @@ impl JournalWriter {
             file: None,
             chain: Chain::new(redact),
             pending: PendingEntries::default(),
+            end: None,
         }
     }
 
     pub(crate) fn add(&mut self, entry: Entry, sync: bool) -> Result<(), JournalWriteError> {
         self.pending.lines.push_str(&self.chain.seal(&entry)?);
         self.pending.sync |= sync;
+        if let Body::Ended(ended) = &entry.body {
+            self.pending.ended = Some((ended.status, entry.at_ms));
+        }
         self.pending.bodies.push(entry.body);
         Ok(())
     }
@@ -67,6 +76,21 @@ impl JournalWriter {
             None => self.file.insert(self.state.create(&self.run)?),
         };
         file.append(pending.lines.as_bytes(), pending.sync)?;
+        if let (Some((status, at_ms)), Some(head)) = (pending.ended, self.chain.head()) {
+            self.end = Some(JournalEnd {
+                run: self.run.clone(),
+                head,
+                entries: self.chain.entries(),
+                status,
+                at_ms,
+                is_synced: pending.sync,
+            });
+        }
         Ok(pending.bodies)
+    }
+
+    /// Returns the end of the journal, if it was written.
+    pub(crate) fn end(&mut self) -> Option<JournalEnd> {
+        self.end.take()
     }
 }

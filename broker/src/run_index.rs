@@ -1,0 +1,394 @@
+//! The signed heads of ended runs. Each state directory has an Ed25519 key and an index: a file of
+//! JSON lines, one per ended run. A line holds the head of the run's journal, the digest of the line
+//! before, and a signature, so that neither a journal nor the index can be rewritten without the
+//! key.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use airlock_core::id::{Digest, RunId};
+use airlock_core::json::{self, Bounds};
+use airlock_core::problem::Problem;
+use airlock_core::report::Status;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use codegen::canonical;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::private_file::{self, StateDir, make_private, open_to_read, open_to_write};
+
+/// Version of the format of the index.
+const VERSION: u32 = 1;
+/// What a signature covers begins with this text, so that it cannot be taken for one about
+/// something else.
+const SIGNED_BYTES_BEGIN: &[u8] = b"airlock run head\n";
+const SEED_BYTES: usize = 32;
+const PUBLIC_KEY_BYTES: usize = 32;
+const PUBLIC_KEY_PREFIX: &str = "ed25519:";
+/// Maximum size of a line in bytes. A line is about 500 bytes long.
+const LINE_BYTES_MAX: u32 = 4_096;
+/// How long to wait for another run that signs its head.
+const LOCK_WALL: Duration = Duration::from_secs(10);
+
+/// The public half of a signing key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey([u8; PUBLIC_KEY_BYTES]);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected `{PUBLIC_KEY_PREFIX}` and 32 bytes in base64")]
+pub struct BadPublicKey;
+
+/// One line of the index: the end of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedHead {
+    pub v: u32,
+    pub seq: u64,
+    /// Digest of the line before.
+    pub prev: Option<Digest>,
+    pub run: RunId,
+    /// Digest of the last line of the run's journal.
+    pub head: Digest,
+    /// Number of lines of the run's journal.
+    pub entries: u64,
+    pub status: Status,
+    /// The host's time, in milliseconds since the epoch.
+    pub at_ms: u64,
+    pub key: PublicKey,
+    /// Signature of all other members, in base64.
+    pub signature: String,
+}
+
+/// The end of a journal, before it is signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JournalEnd {
+    pub(crate) run: RunId,
+    pub(crate) head: Digest,
+    pub(crate) entries: u64,
+    pub(crate) status: Status,
+    pub(crate) at_ms: u64,
+    /// Whether the end of the journal was synced to the disk.
+    pub(crate) is_synced: bool,
+}
+
+/// A signed head, and the key of the line before if that is another one.
+#[derive(Debug)]
+pub(crate) struct Signed {
+    pub(crate) head: SignedHead,
+    pub(crate) key_before: Option<PublicKey>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    #[error("{path} cannot be {verb}: {cause}")]
+    Io {
+        path: String,
+        verb: &'static str,
+        cause: io::Error,
+    },
+    #[error("{path} is damaged: {why}")]
+    Broken { path: String, why: String },
+}
+
+/// The heads of an index whose chain is intact.
+#[derive(Debug, Default)]
+pub struct RunIndex {
+    path: PathBuf,
+    by_run: BTreeMap<RunId, SignedHead>,
+}
+
+impl StateDir {
+    fn key_path(&self) -> PathBuf {
+        self.path().join("signing.key")
+    }
+
+    #[must_use]
+    pub fn index_path(&self) -> PathBuf {
+        self.path().join("index.jsonl")
+    }
+
+    /// Returns the public half of the signing key, which is created if it is missing.
+    pub fn public_key(&self) -> Result<PublicKey, IndexError> {
+        self.key_pair().map(|pair| public_key(&pair))
+    }
+
+    /// Returns the public half of the signing key, if there is one.
+    pub fn existing_public_key(&self) -> Result<Option<PublicKey>, IndexError> {
+        match std::fs::symlink_metadata(self.key_path()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            _ => self.public_key().map(Some),
+        }
+    }
+
+    fn key_pair(&self) -> Result<Ed25519KeyPair, IndexError> {
+        let path = self.key_path();
+        let seed = private_file::read_or_create_secret(&path, SEED_BYTES);
+        let seed = seed.map_err(failed(&path, "used as signing key"))?;
+        Ed25519KeyPair::from_seed_unchecked(&seed)
+            .map_err(|_| failed(&path, "used as signing key")(ErrorKind::InvalidData.into()))
+    }
+
+    /// Signs the end of a journal and appends it to the index.
+    pub(crate) fn sign(&self, end: JournalEnd) -> Result<Signed, IndexError> {
+        let pair = self.key_pair()?;
+        let path = self.index_path();
+        make_private(self.path()).map_err(failed(self.path(), "created"))?;
+        let lock = path.with_extension("lock");
+        let _lock = private_file::lock(&lock, LOCK_WALL).map_err(failed(&lock, "locked"))?;
+        let before = last_line(&path)?;
+        let is_synced = end.is_synced;
+        let head = signed(end, before.as_ref(), &pair);
+        let mut line = canonical::canonical(&serde_json::to_value(&head).unwrap_or_default());
+        line.push(b'\n');
+        let append = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            let mut file = open_to_write(&path, options.append(true).create(true))?;
+            // A crash while a line was written may have left a part of it.
+            file.set_len(before.as_ref().map_or(0, |it| it.ends_at))?;
+            file.write_all(&line)?;
+            if is_synced {
+                file.sync_data()?;
+            }
+            Ok(())
+        };
+        append().map_err(failed(&path, "written"))?;
+        let key_before = before.map(|it| it.head.key);
+        let key_before = key_before.filter(|key| *key != head.key);
+        Ok(Signed { head, key_before })
+    }
+}
+
+/// The last whole line of an index.
+struct LastLine {
+    head: SignedHead,
+    digest: Digest,
+    ends_at: u64,
+}
+
+fn last_line(path: &Path) -> Result<Option<LastLine>, IndexError> {
+    let read = || -> io::Result<Option<(Vec<u8>, u64)>> {
+        let mut file = match open_to_read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let length = file.metadata()?.len();
+        let begin = length.saturating_sub(2 * u64::from(LINE_BYTES_MAX));
+        file.seek(io::SeekFrom::Start(begin))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        Ok(Some((tail, begin)))
+    };
+    let Some((tail, begin)) = read().map_err(failed(path, "read"))? else {
+        return Ok(None);
+    };
+    let Some(end) = tail.iter().rposition(|b| *b == b'\n') else {
+        return match begin {
+            0 => Ok(None),
+            _ => Err(broken(path, "the last line is too long".into())),
+        };
+    };
+    let whole = tail.get(..end).unwrap_or_default();
+    let line = whole.rsplit(|b| *b == b'\n').next().unwrap_or_default();
+    let head = parse(line).and_then(|head| head.check_signature().map(|()| head));
+    let head = head.map_err(|why| broken(path, format!("the last line: {why}")))?;
+    Ok(Some(LastLine {
+        head,
+        digest: Digest::sha256(line),
+        ends_at: begin + end as u64 + 1,
+    }))
+}
+
+fn signed(end: JournalEnd, before: Option<&LastLine>, pair: &Ed25519KeyPair) -> SignedHead {
+    let mut head = SignedHead {
+        v: VERSION,
+        seq: before.map_or(0, |it| it.head.seq + 1),
+        prev: before.map(|it| it.digest),
+        run: end.run,
+        head: end.head,
+        entries: end.entries,
+        status: end.status,
+        at_ms: end.at_ms,
+        key: public_key(pair),
+        signature: String::new(),
+    };
+    head.signature = BASE64_STANDARD.encode(pair.sign(&head.signed_bytes()));
+    head
+}
+
+fn public_key(pair: &Ed25519KeyPair) -> PublicKey {
+    let mut key = [0; PUBLIC_KEY_BYTES];
+    key.iter_mut()
+        .zip(pair.public_key().as_ref())
+        .for_each(|(to, from)| *to = *from);
+    PublicKey(key)
+}
+
+/// Parses one line.
+fn parse(line: &[u8]) -> Result<SignedHead, String> {
+    let bounds = Bounds {
+        bytes_max: LINE_BYTES_MAX,
+        depth_max: 4,
+        nodes_max: 100,
+    };
+    let value = json::read(line, bounds).map_err(|bad| bad.to_string())?;
+    if canonical::canonical(&value) != line {
+        return Err("not in canonical form".into());
+    }
+    let head: SignedHead = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    if head.v != VERSION {
+        return Err(format!(
+            "unsupported version {}; expected {VERSION}",
+            head.v
+        ));
+    }
+    Ok(head)
+}
+
+impl SignedHead {
+    /// Checks the signature against the key that the line itself names.
+    fn check_signature(&self) -> Result<(), String> {
+        let signature = BASE64_STANDARD.decode(&self.signature);
+        let key = UnparsedPublicKey::new(&ED25519, self.key.0);
+        match signature.map(|signature| key.verify(&self.signed_bytes(), &signature)) {
+            Ok(Ok(())) => Ok(()),
+            _ => Err("the signature is not correct".into()),
+        }
+    }
+
+    /// Returns the bytes that are signed: all members but the signature, in canonical form.
+    fn signed_bytes(&self) -> Vec<u8> {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Value::Object(members) = &mut value {
+            members.remove("signature");
+        }
+        let mut bytes = SIGNED_BYTES_BEGIN.to_vec();
+        bytes.extend(canonical::canonical(&value));
+        bytes
+    }
+}
+
+impl RunIndex {
+    /// Reads an index and checks its chain. A missing file is an empty index. A part of a line at
+    /// the end, as left by a crash, is ignored.
+    pub fn read(path: &Path) -> Result<Self, IndexError> {
+        match private_file::read(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            bytes => Self::parse(path, &bytes.map_err(failed(path, "read"))?),
+        }
+    }
+
+    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, IndexError> {
+        let mut index = Self {
+            path: path.to_owned(),
+            ..Self::default()
+        };
+        let (mut prev, mut seq) = (None, 0);
+        let bad = |seq: u64, why: String| broken(path, format!("line {}: {why}", seq + 1));
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            let Some(line) = line.strip_suffix(b"\n") else {
+                break;
+            };
+            let head = parse(line).map_err(|why| bad(seq, why))?;
+            if head.seq != seq {
+                return Err(bad(
+                    seq,
+                    format!("line number {}; expected {seq}", head.seq),
+                ));
+            }
+            if head.prev != prev {
+                return Err(bad(
+                    seq,
+                    "the digest of the previous line does not match".into(),
+                ));
+            }
+            if let Some(twice) = index.by_run.insert(head.run.clone(), head) {
+                return Err(bad(seq, format!("the run {} is signed twice", twice.run.0)));
+            }
+            (prev, seq) = (Some(Digest::sha256(line)), seq + 1);
+        }
+        Ok(index)
+    }
+
+    /// Returns the head of a run, after its signature was checked. Whether the key that it names is
+    /// a trusted one is for the caller to check.
+    pub fn of_run(&self, run: &RunId) -> Result<Option<&SignedHead>, IndexError> {
+        let Some(head) = self.by_run.get(run) else {
+            return Ok(None);
+        };
+        let checked = head.check_signature();
+        checked.map_err(|why| broken(&self.path, format!("line {}: {why}", head.seq + 1)))?;
+        Ok(Some(head))
+    }
+
+    /// Returns the runs that the index has heads of.
+    pub fn runs(&self) -> impl Iterator<Item = &RunId> {
+        self.by_run.keys()
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PUBLIC_KEY_PREFIX}{}", BASE64_STANDARD.encode(self.0))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = BadPublicKey;
+
+    fn from_str(text: &str) -> Result<Self, BadPublicKey> {
+        let base64 = text.trim().strip_prefix(PUBLIC_KEY_PREFIX);
+        let bytes = BASE64_STANDARD.decode(base64.ok_or(BadPublicKey)?);
+        let bytes = bytes.map_err(|_| BadPublicKey)?;
+        bytes.try_into().map(Self).map_err(|_| BadPublicKey)
+    }
+}
+
+impl Serialize for PublicKey {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PublicKey {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl IndexError {
+    /// Converts the error for a person who verifies journals.
+    pub(crate) fn into_problem(self) -> Problem {
+        match &self {
+            Self::Io { .. } => Problem::new(
+                "journal-unreadable",
+                "cannot read the signed heads of runs",
+                self.to_string(),
+                "check the files' permissions, and the path given with --index",
+            ),
+            Self::Broken { .. } => Problem::new(
+                "journal-broken",
+                "the index of signed heads does not verify",
+                self.to_string(),
+                "do not trust the index from that line on; the file was changed or is damaged",
+            ),
+        }
+    }
+}
+
+fn broken(path: &Path, why: String) -> IndexError {
+    let path = path.display().to_string();
+    IndexError::Broken { path, why }
+}
+
+fn failed(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> IndexError {
+    let path = path.display().to_string();
+    move |cause| IndexError::Io { path, verb, cause }
+}
