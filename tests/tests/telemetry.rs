@@ -153,6 +153,13 @@ fn a_run_is_a_trace() {
     let decisions = spans.iter().filter(|it| it["name"] == "decision");
     assert_eq!(decisions.count(), 2);
     assert!(spans.iter().all(|it| it["traceId"] == root["traceId"]));
+    let index = home.path().join(".local/state/airlock/index.jsonl");
+    let signed = std::fs::read_to_string(index).unwrap();
+    let signed: Value = serde_json::from_str(&signed).unwrap();
+    for part in ["head", "key", "signature"] {
+        let sent = attribute(root, &format!("airlock.journal.{part}"));
+        assert_eq!(sent, &signed[part], "{part}");
+    }
     // The request to the server contained its span.
     let log = std::fs::read_to_string(home.path().join("log")).unwrap();
     let (trace, span) = (request["traceId"].as_str(), request["spanId"].as_str());

@@ -12,8 +12,8 @@
 //!   rules that `airlock policy check` accepts. A `json` block must be JSON, and its
 //!   servers whose command is `airlock` must start.
 //!
-//! `RUN` stands for the id of any run, `sha256:…` for any digest, `… ms` for the duration of any
-//! run, and `[exit code N]` for an exit code other than 0.
+//! `RUN` stands for the id of any run, `sha256:…` for any digest, `ed25519:…` for any public key,
+//! `… ms` for the duration of any run, and `[exit code N]` for an exit code other than 0.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -173,7 +173,10 @@ fn run_line(home: &Home, line: &str) -> String {
         text = text.replace(&run, "RUN");
     }
     text = text.replace(&home.path().display().to_string(), "~");
-    text = without_digests(&text).lines().map(without_times).collect();
+    let is_hex = |c: char| c.is_ascii_hexdigit();
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    text = without(&without(&text, "sha256:", is_hex), "ed25519:", is_base64);
+    text = text.lines().map(without_times).collect();
     match ended.code {
         Some(0) => {}
         code => text.push_str(&format!("[exit code {}]\n", code.unwrap_or(-1))),
@@ -201,12 +204,13 @@ fn run_ids(home: &Home) -> Vec<String> {
     stems.map(|it| it.to_string_lossy().into_owned()).collect()
 }
 
-fn without_digests(text: &str) -> String {
-    let mut parts = text.split("sha256:");
+/// Replaces what follows each prefix.
+fn without(text: &str, prefix: &str, is_part: impl Fn(char) -> bool) -> String {
+    let mut parts = text.split(prefix);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-        format!("{text}sha256:…{rest}")
+        let rest = part.trim_start_matches(&is_part);
+        format!("{text}{prefix}…{rest}")
     })
 }
 
