@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 /// Escapes text within a line, so that every character is visible.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
@@ -16,6 +18,41 @@ pub fn block(text: &str) -> Cow<'_, str> {
     escape(text, |c| matches!(c, '\n' | '\t'))
 }
 
+/// Escapes the text of a message to a host. JSON text stays JSON text with the same value; in all
+/// other text, line ends and tabs stay.
+#[must_use]
+pub fn message(text: &str) -> Cow<'_, str> {
+    match block(text) {
+        Cow::Owned(_) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => json(text),
+        shown => shown,
+    }
+}
+
+/// Escapes all texts in a value for a host that shows them, and all names of members. Recursion is
+/// safe because the value has bounded depth.
+pub(crate) fn texts(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(shown) = block(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(texts),
+        Value::Object(members) => {
+            for (at, (key, mut value)) in std::mem::take(members).into_iter().enumerate() {
+                texts(&mut value);
+                let mut shown = line(&key).into_owned();
+                // Keys that are equal after escaping get a number, so that they stay distinct.
+                while members.contains_key(&shown) {
+                    shown.push_str(&format!(" ({at})"));
+                }
+                members.insert(shown, value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Escapes JSON text with JSON's own escapes, so that it still means the same value.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
@@ -23,13 +60,19 @@ pub fn json(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_unsafe(c) && c != '\n' {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(out, "\\u{unit:04x}");
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            // These occur only between values, where they mean nothing.
+            '\n' | '\t' => out.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            c if is_unsafe(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
-        } else {
-            out.push(c);
+            c => out.push(c),
         }
     }
     Cow::Owned(out)
@@ -69,8 +112,11 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
         match c {
+            // The end of a line as Windows writes it.
+            '\r' if keep('\n') && rest.peek() == Some(&'\n') => out.push(c),
             c if keep(c) || !is_unsafe(c) => out.push(c),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
@@ -111,15 +157,30 @@ mod tests {
     #[test]
     fn block_keeps_only_newlines_and_tabs() {
         assert_eq!(block("a\n\tb\r\u{7}"), "a\n\tb\\r\\u{7}");
+        assert_eq!(block("a\r\nb\rc"), "a\r\nb\\rc");
     }
 
     #[test]
     fn escaped_json_keeps_its_value() {
-        let text = "{\"a\":\"x\u{202e}y\u{e0041}\"}\n";
-        let shown = json(text);
-        assert_eq!(shown, "{\"a\":\"x\\u202ey\\udb40\\udc41\"}\n");
-        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-        assert_eq!(value(&shown), value(text));
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        for (text, expected) in [
+            (
+                "{\"a\":\"x\u{202e}y\u{e0041}\"}\n",
+                "{\"a\":\"x\\u202ey\\udb40\\udc41\"}\n",
+            ),
+            ("{\r\n\t\"a\":\r1}", "{\n\t\"a\":\n1}"),
+        ] {
+            let shown = json(text);
+            assert_eq!(shown, expected);
+            assert_eq!(value(&shown), value(text));
+        }
+    }
+
+    #[test]
+    fn message_escapes_text_and_keeps_json() {
+        assert_eq!(message("{\"a\":\"\u{202e}\"}"), "{\"a\":\"\\u202e\"}");
+        assert_eq!(message("a: \u{202e}\n"), "a: \\u{202e}\n");
+        assert!(matches!(message("plain"), Cow::Borrowed(_)));
     }
 
     #[test]

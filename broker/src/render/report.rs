@@ -19,22 +19,23 @@ const REASONS_CHARS_SHOWN: usize = 120;
 const WARNING_CHARS_SHOWN: usize = 240;
 const MESSAGE_CHARS_SHOWN: usize = 600;
 
-/// Formats the value of a run: a string unchanged, other values as indented JSON.
+/// Formats the value of a run: a string unchanged, other values as indented JSON. For a terminal or
+/// a host, invisible characters are escaped.
 #[must_use]
-pub fn value(value: &RawValue, for_terminal: bool) -> String {
-    let text = match json::read(value.get().as_bytes(), Bounds::WIDEST) {
-        Ok(Value::String(text)) => text,
+pub fn value(value: &RawValue, is_escaped: bool) -> String {
+    let (text, is_json) = match json::read(value.get().as_bytes(), Bounds::WIDEST) {
+        Ok(Value::String(text)) => (text, false),
         Ok(other) => {
-            serde_json::to_string_pretty(&other).unwrap_or_else(|_| value.get().to_owned())
+            let pretty = serde_json::to_string_pretty(&other);
+            (pretty.unwrap_or_else(|_| value.get().to_owned()), true)
         }
-        Err(_) => value.get().to_owned(),
+        Err(_) => (value.get().to_owned(), false),
     };
-    let text = if for_terminal {
-        escape::block(&text).into_owned()
-    } else {
-        text
-    };
-    format!("{text}\n")
+    match (is_escaped, is_json) {
+        (false, _) => format!("{text}\n"),
+        (true, false) => format!("{}\n", escape::block(&text)),
+        (true, true) => format!("{}\n", escape::json(&text)),
+    }
 }
 
 /// Returns the problem that ended a run, or `None` if the run is done.

@@ -4,13 +4,18 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::render::escape;
+
 /// Returns the content blocks of a value. Returns `None` if the value is not a list of content
-/// blocks, or if its text is longer than `text_bytes_max`.
+/// blocks, or if its text is longer than `text_bytes_max`. Texts are escaped, because a host may
+/// show them.
 pub(super) fn of_value(value: &RawValue, text_bytes_max: usize) -> Option<Vec<Value>> {
-    let blocks: Vec<Value> = serde_json::from_str(value.get()).ok()?;
+    let mut blocks: Vec<Value> = serde_json::from_str(value.get()).ok()?;
     let text_bytes = blocks.iter().map(|block| text_of(block, "/text").len());
     let is_content = !blocks.is_empty() && blocks.iter().all(is_block);
-    (is_content && text_bytes.sum::<usize>() <= text_bytes_max).then_some(blocks)
+    let fits = text_bytes.sum::<usize>() <= text_bytes_max;
+    blocks.iter_mut().for_each(escape::texts);
+    (is_content && fits).then_some(blocks)
 }
 
 fn is_block(block: &Value) -> bool {
@@ -37,6 +42,14 @@ mod tests {
     fn check(value: Value, is_content: bool) {
         let raw = RawValue::from_string(value.to_string()).unwrap();
         assert_eq!(of_value(&raw, 10).is_some(), is_content, "{value}");
+    }
+
+    #[test]
+    fn texts_of_blocks_are_escaped() {
+        let text = json!([{"type": "text", "text": "a\u{1b}[2J\nb"}]);
+        let raw = RawValue::from_string(text.to_string()).unwrap();
+        let shown = json!({"type": "text", "text": "a\\u{1b}[2J\nb"});
+        assert_eq!(of_value(&raw, 100), Some(vec![shown]));
     }
 
     #[test]

@@ -145,28 +145,8 @@ fn sanitize(mut data: Value) -> Value {
         let cut: String = escape::line(&text).chars().take(DATA_CHARS_SHOWN).collect();
         return format!("{cut}… (cut; {} bytes in total)", text.len()).into();
     }
-    escape_texts(&mut data);
+    escape::texts(&mut data);
     data
-}
-
-/// Escapes all texts in a value. Recursion is safe because the data has bounded depth.
-fn escape_texts(value: &mut Value) {
-    match value {
-        Value::String(text) => *text = escape::block(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(escape_texts),
-        Value::Object(members) => {
-            for (at, (key, mut value)) in std::mem::take(members).into_iter().enumerate() {
-                escape_texts(&mut value);
-                let mut shown = escape::line(&key).into_owned();
-                // Keys that are equal after escaping get a number, so that they stay distinct.
-                while members.contains_key(&shown) {
-                    shown.push_str(&format!(" ({at})"));
-                }
-                members.insert(shown, value);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::broker::tool_index::filter::{self, Filter};
 use crate::broker::tool_index::{
     CALL, DETAILS, DISABLE, ENABLE, ListedTool, RESUME, RUN, SEARCH, SERVERS, ToolIndex,
 };
-use crate::render::run_again;
+use crate::render::{escape, run_again};
 use airlock_sandbox::budget::Busy;
 
 pub(super) use call::call_directly;
@@ -95,7 +95,8 @@ impl OwnToolAnswer {
                 structured,
                 is_error,
             } => {
-                let mut result = json!({"content": [{"type": "text", "text": text}]});
+                let shown = escape::message(&text);
+                let mut result = json!({"content": [{"type": "text", "text": shown}]});
                 if let Some(structured) = structured {
                     set_member(&mut result, "structuredContent", structured);
                 }

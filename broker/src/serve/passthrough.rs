@@ -19,6 +19,7 @@ use super::rpc::{INTERNAL, INVALID_PARAMS, RpcErrorResponse, sanitize};
 use crate::broker::tool_index::ToolIndex;
 use crate::config::OfferKind;
 use crate::deadline::Deadline;
+use crate::render::escape;
 use crate::upstream::fetch::{Fetch, FetchError};
 use crate::upstream::subscriptions::ResourceSubscription;
 
@@ -162,8 +163,8 @@ fn contents(theirs: &Value) -> Map<String, Value> {
         contents.insert("uri".into(), uri.into());
     }
     for key in ["text", "blob"] {
-        if let Some(part @ Value::String(_)) = theirs.get(key) {
-            contents.insert(key.into(), part.clone());
+        if let Some(Value::String(part)) = theirs.get(key) {
+            contents.insert(key.into(), escape::message(part).into());
         }
     }
     contents

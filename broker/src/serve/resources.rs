@@ -10,6 +10,7 @@ use super::request::Request;
 use super::result_store::StoredContent;
 use super::rpc::{self, RpcErrorResponse};
 use crate::broker::tool_index::ToolIndex;
+use crate::render::escape;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
 const NAME: &str = "tool_descriptions";
@@ -90,7 +91,7 @@ pub(super) fn read(
 }
 
 fn contents(uri: &str, mime: &str, text: &str) -> Value {
-    json!({"contents": [{"uri": uri, "mimeType": mime, "text": text}]})
+    json!({"contents": [{"uri": uri, "mimeType": mime, "text": escape::message(text)}]})
 }
 
 fn descriptions(

@@ -5,6 +5,7 @@ use airlock_core::json::{self, Bounds};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::render::escape;
 use crate::upstream::Era;
 use crate::upstream::era::{LEGACY_VERSIONS, MODERN_VERSION};
 use crate::upstream::jsonrpc::{self, IncomingMessage};
@@ -87,12 +88,13 @@ impl RpcErrorResponse {
     }
 
     pub(super) fn message(&self, id: &RawValue) -> Vec<u8> {
-        jsonrpc::error_with(id, self.code, &self.message, self.data.as_ref())
+        let message = escape::block(&self.message);
+        jsonrpc::error_with(id, self.code, &message, self.data.as_ref())
     }
 
     /// Formats the error for a message whose id could not be read.
     pub(super) fn message_to_nobody(&self) -> Vec<u8> {
-        let mut error = json!({"code": self.code, "message": self.message});
+        let mut error = json!({"code": self.code, "message": escape::block(&self.message)});
         if let Some(data) = &self.data {
             set_member(&mut error, "data", data.clone());
         }

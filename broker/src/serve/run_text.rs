@@ -58,7 +58,7 @@ pub(super) fn of_run(
                 serde_json::to_value(lean).unwrap_or_default(),
             );
         }
-        let text = render::value(lean.as_deref().unwrap_or(value), false);
+        let text = render::value(lean.as_deref().unwrap_or(value), true);
         let text = text.trim_end();
         let long = LongText {
             uri: format!("{RUNS_URI}/{}/value", report.run),

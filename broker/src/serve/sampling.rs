@@ -9,6 +9,7 @@ use super::client_request::{ClientRequestQueue, EXTRACTION_KEY, RequestClock, SA
 use super::rpc::sanitize;
 use crate::client_bridge::{AnswerDeadline, ClientReply};
 use crate::extract::{ExtractionFuture, ExtractionRequest, Extractor};
+use crate::render::escape;
 
 /// Maximum number of tokens of an answer.
 const TOKENS_MAX: u32 = 8_192;
@@ -58,7 +59,9 @@ impl Extractor for HostModel {
 
 fn params(wanted: &ExtractionRequest) -> Value {
     let ExtractionRequest { value, schema } = wanted;
+    // Both are JSON, which means the same with escapes.
     let text = format!("JSON Schema:\n{schema}\n\nValue:\n{value}");
+    let text = escape::json(&text);
     json!({
         "messages": [{"role": "user", "content": {"type": "text", "text": text}}],
         "systemPrompt": SYSTEM,

@@ -147,6 +147,9 @@ fn request(inquiry: &ServerRequest) -> Result<(&'static str, Value), &'static st
         }
         InquiryKind::Sampling => {
             let about = format!("The server `{server}` behind airlock asks for this text.");
+            for key in ["messages", "systemPrompt"] {
+                params.get_mut(key).into_iter().for_each(escape::texts);
+            }
             let theirs = params.get("systemPrompt").and_then(Value::as_str);
             let prompt = theirs.map_or_else(|| about.clone(), |it| format!("{about}\n\n{it}"));
             set_member(&mut params, "systemPrompt", prompt);
@@ -204,13 +207,15 @@ mod tests {
 
         let sampling = asked(
             InquiryKind::Sampling,
-            json!({"messages": [], "systemPrompt": "Be short."}),
+            json!({"messages": [{"content": {"text": "\u{1b}c"}}], "systemPrompt": "Be short."}),
         );
         let prompt = sampling["systemPrompt"].as_str().unwrap();
         assert!(
             prompt.contains("`files`") && prompt.ends_with("Be short."),
             "{prompt}"
         );
+        let shown = &sampling["messages"][0]["content"]["text"];
+        assert_eq!(shown, "\\u{1b}c");
     }
 
     #[test]

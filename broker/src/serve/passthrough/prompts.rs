@@ -13,6 +13,7 @@ use super::listing::{PassthroughList, listed};
 use super::{contents, fetched, is_plain, readdressed, refusal, texts, unusable};
 use crate::broker::tool_index::ToolIndex;
 use crate::config::OfferKind;
+use crate::render::escape;
 use crate::serve::context::ServeContext;
 use crate::serve::prompt;
 use crate::serve::request::Request;
@@ -241,7 +242,8 @@ fn content(theirs: &Value) -> Option<Map<String, Value>> {
         ("resource_link", "uri"),
     ] {
         if of == kind {
-            content.insert(key.into(), theirs.get(key)?.as_str()?.into());
+            let text = escape::message(theirs.get(key)?.as_str()?);
+            content.insert(key.into(), text.into());
         }
     }
     Some(content)
