@@ -35,7 +35,7 @@ pub(crate) mod tool_index;
 mod tool_snapshot;
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use airlock_core::catalog::{Catalog, Tool};
@@ -119,6 +119,8 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
     pub(crate) secrets: Secrets,
+    /// Servers in whose results only configured credentials are masked.
+    unmasked_servers: HashSet<ServerName>,
     pub(crate) clock: Clock,
     telemetry: Telemetry,
     servers: Arc<Servers>,
@@ -552,6 +554,18 @@ impl Broker {
 }
 
 impl Inner {
+    /// Returns the credentials to mask in a server's results.
+    pub(crate) fn secrets_in_results(&self, server: &ServerName) -> Secrets {
+        match self.unmasked_servers.contains(server) {
+            true => self.secrets.known_only(),
+            false => self.secrets.clone(),
+        }
+    }
+
+    pub(crate) fn is_unmasked(&self, server: &ServerName) -> bool {
+        self.unmasked_servers.contains(server)
+    }
+
     /// Returns the limits of a run. Its memory limit is at most the memory for all runs together.
     fn limits_of(&self, script: &Script) -> Limits {
         let limits = script.limits.unwrap_or(self.limits);

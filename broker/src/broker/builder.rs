@@ -404,6 +404,9 @@ impl Builder {
         let resolver = PathResolver::new(&self.flow.roots, &self.servers);
         let idle = self.servers.iter();
         let idle = idle.map(|it| (it.spec.name.clone(), it.idle));
+        let unmasked = self.servers.iter().map(|it| &it.spec);
+        let unmasked = unmasked.filter(|spec| !spec.mask_credentials);
+        let unmasked_servers = unmasked.map(|spec| spec.name.clone()).collect();
         let servers = Servers::new(upstream, registry, idle, runtime.clone());
         if self.servers_join_later {
             servers.start();
@@ -418,6 +421,7 @@ impl Builder {
             budget,
             limits: self.limits,
             secrets: self.secrets,
+            unmasked_servers,
             clock: Clock::start(),
             servers,
             in_process: index(self.in_process),

@@ -23,10 +23,11 @@ impl Broker {
         deadline: &Deadline,
     ) -> Result<FetchResponse, FetchError> {
         let fetched = self.0.servers.fetch(server, fetch, deadline).await;
-        let mut fetched = fetched.map_err(|it| self.redacted(it))?;
+        let secrets = self.0.secrets_in_results(server);
+        let mut fetched = fetched.map_err(|it| redacted(&secrets, it))?;
         // Member names are not masked here, because the code that shows the value drops every
         // member that the protocol does not define.
-        self.0.secrets.redact_value(&mut fetched.value);
+        secrets.redact_value(&mut fetched.value);
         Ok(fetched)
     }
 
@@ -38,7 +39,7 @@ impl Broker {
         deadline: &Deadline,
     ) -> Result<ResourceSubscription, FetchError> {
         let watched = self.0.servers.watch(server, uri, deadline).await;
-        watched.map_err(|it| self.redacted(it))
+        watched.map_err(|it| redacted(&self.0.secrets_in_results(server), it))
     }
 
     /// Returns a receiver of all later notifications of servers that do not concern tools.
@@ -58,15 +59,6 @@ impl Broker {
         self.0.secrets.clone()
     }
 
-    fn redacted(&self, mut unfetched: FetchError) -> FetchError {
-        match &mut unfetched {
-            FetchError::Refused { message: text, .. }
-            | FetchError::Failed(text)
-            | FetchError::Ended(text) => self.0.secrets.redact_text(text),
-        }
-        unfetched
-    }
-
     /// Returns the labels that a session gets by reading something from this server outside of tool
     /// calls. They are the labels of the server itself, or the worst labels if none are configured.
     /// Returns `None` if data flow is not tracked.
@@ -78,4 +70,13 @@ impl Broker {
         };
         Some(self.0.label_config.labelling(&nothing_of_its).reads)
     }
+}
+
+fn redacted(secrets: &Secrets, mut unfetched: FetchError) -> FetchError {
+    match &mut unfetched {
+        FetchError::Refused { message: text, .. }
+        | FetchError::Failed(text)
+        | FetchError::Ended(text) => secrets.redact_text(text),
+    }
+    unfetched
 }

@@ -19,6 +19,9 @@ use crate::lock_file::{self, Pin};
 use crate::secrets::Secrets;
 use crate::upstream::{ConnectError, ServerListing};
 
+/// Maximum number of characters of a name in a message.
+const NAME_CHARS_SHOWN: usize = 80;
+
 pub(super) struct ServerRegistry {
     entries: Vec<ServerEntry>,
     lock: Option<Lock>,
@@ -173,8 +176,12 @@ impl ServerRegistry {
             .as_ref()
             .and_then(|info| lock_file::says(info, &self.secrets));
         let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
-        let problems: Vec<_> = listed.problems.iter().map(left_out).collect();
-        let other = self.offer_unless_same(entry, says, listed.tools);
+        let mut problems: Vec<_> = listed.problems.iter().map(left_out).collect();
+        let (mut says, mut tools) = (says, listed.tools);
+        for tool in self.redact(&mut says, &mut tools) {
+            problems.push(tool_left_out(&name.0, tool));
+        }
+        let other = self.offer_unless_same(entry, says, tools);
         let touches = match &other {
             Some(_) => ChangeScope::Tools,
             None if entry.problems != problems => ChangeScope::Problems,
@@ -260,10 +267,9 @@ impl ServerRegistry {
     fn offer_unless_same(
         &self,
         entry: &ServerEntry,
-        mut says: Option<String>,
-        mut tools: Vec<Value>,
+        says: Option<String>,
+        tools: Vec<Value>,
     ) -> Option<ServerTools> {
-        self.redact(&mut says, &mut tools);
         let before = entry.offered.as_ref();
         let is_same = before.is_some_and(|it| it.says == says && it.lists(&tools));
         (!is_same).then(|| self.offered_by(&entry.server, says, tools))
@@ -294,14 +300,27 @@ impl ServerRegistry {
     }
 
     /// Masks credentials. A server may repeat its credentials in the descriptions of itself and of
-    /// its tools, which the model reads. A stored list may be older than a credential.
-    fn redact(&self, says: &mut Option<String>, tools: &mut [Value]) {
+    /// its tools, which the model reads. A stored list may be older than a credential. A tool with a
+    /// credential in its structure is removed; returns the reason for each of these.
+    fn redact(&self, says: &mut Option<String>, tools: &mut Vec<Value>) -> Vec<String> {
         if let Some(says) = says {
             self.secrets.redact_text(says);
         }
-        tools
-            .iter_mut()
-            .for_each(|tool| self.secrets.redact_value(tool));
+        let mut removed = Vec::new();
+        tools.retain_mut(|tool| {
+            let is_clean = self.secrets.redact_tool(tool);
+            if !is_clean {
+                let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+                let name = self.secrets.redact(name).unwrap_or_else(|| name.to_owned());
+                let name = codegen::text::neutralise(&name);
+                let name = codegen::text::clip(&name, NAME_CHARS_SHOWN);
+                removed.push(format!(
+                    "the name or the schema of its tool `{name}` contains a configured credential"
+                ));
+            }
+            is_clean
+        });
+        removed
     }
 
     fn offered_by(

@@ -46,6 +46,8 @@ pub(crate) struct ServerTuning {
     /// milliseconds.
     pub(crate) idle_ms: Option<u64>,
     pub(crate) about: Option<String>,
+    /// `Some(false)` if the server's results are shown with credentials of known shapes.
+    pub(crate) mask_credentials: Option<bool>,
 }
 
 /// The tools of a server that only read, and those that are destructive, as configured.
@@ -206,6 +208,7 @@ impl DeclaredServer {
         if let Some(ms) = self.tuning.connect_timeout_ms {
             spec.timeouts.connect = Duration::from_millis(ms);
         }
+        spec.mask_credentials = self.tuning.mask_credentials.unwrap_or(true);
         spec.hidden = resolver
             .secrets
             .iter()

@@ -35,6 +35,8 @@ pub(super) struct ServerTable {
     idle: Option<String>,
     /// A description of the server in one line.
     about: Option<String>,
+    /// Whether credentials of known shapes are masked in the server's results. On by default.
+    mask_credentials: Option<bool>,
     #[serde(default)]
     trust_annotations: bool,
     #[serde(default)]
@@ -56,6 +58,7 @@ impl ServerTable {
             connect_timeout_ms: self.connect_timeout_ms().map_err(wrong)?,
             idle_ms: self.idle_ms().map_err(wrong)?,
             about: self.about.clone(),
+            mask_credentials: self.mask_credentials,
         };
         let trust = ToolTrust {
             annotations: self.trust_annotations,

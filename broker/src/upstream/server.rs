@@ -41,6 +41,7 @@ pub(crate) struct UpstreamServer {
     message_limits: MessageLimits,
     eras: EraMemory,
     connect: Box<Connect>,
+    /// The credentials to mask in results and errors.
     secrets: Secrets,
     slot: Arc<AsyncMutex<ConnectionSlot>>,
     /// One permit per call in progress.
@@ -111,7 +112,7 @@ impl UpstreamServer {
         declared: DeclaredCapabilities,
     ) -> Self {
         Self {
-            secrets: diagnostics.secrets().clone(),
+            secrets: spec.secrets_in_results(diagnostics.secrets()),
             places: Arc::new(Semaphore::new(places(&spec) as usize)),
             slot: Arc::default(),
             reading: Mutex::default(),

@@ -18,6 +18,8 @@ pub struct ServerSpec {
     pub timeouts: Timeouts,
     /// Maximum number of calls in progress at this server; further calls wait.
     pub concurrency_max: usize,
+    /// Whether credentials of known shapes are masked in the server's results.
+    pub mask_credentials: bool,
     /// Texts in the transport that must not be shown, such as parts of an argument or address.
     /// Values of variables and headers are always hidden.
     pub hidden: Vec<Secret>,
@@ -108,6 +110,7 @@ impl ServerSpec {
             era: EraChoice::Auto,
             timeouts: Timeouts::default(),
             concurrency_max: CONCURRENCY_MAX,
+            mask_credentials: true,
             hidden: Vec::new(),
         }
     }
@@ -125,7 +128,9 @@ impl ServerSpec {
             }),
             Transport::Http { url, .. } => json!({ "url": url.to_string() }),
         };
-        Secrets::new(self.hidden.iter().map(Secret::expose)).redact_value(&mut identity);
+        // The identity must not change with the set of shapes.
+        let secrets = Secrets::new(self.hidden.iter().map(Secret::expose)).known_only();
+        secrets.redact_value(&mut identity);
         codegen::canonical::digest(&identity)
     }
 
@@ -146,6 +151,15 @@ impl ServerSpec {
         };
         Secrets::new(self.secrets().iter().map(Secret::expose)).redact_text(&mut target);
         target
+    }
+
+    /// Returns the credentials to mask in the server's results.
+    #[must_use]
+    pub(crate) fn secrets_in_results(&self, secrets: &Secrets) -> Secrets {
+        match self.mask_credentials {
+            true => secrets.clone(),
+            false => secrets.known_only(),
+        }
     }
 
     /// Returns everything that must not appear in a text about this server. Short values (`true`,

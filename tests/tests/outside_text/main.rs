@@ -11,6 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use airlock::secrets::Secrets;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::{CommandOutput, Home, start};
@@ -386,6 +387,19 @@ fn patterns_of_search() {
             &json!({"name": "search_tools", "arguments": words}),
         );
         host.wait_for(|it| it["id"] == id);
+        since.elapsed()
+    });
+}
+
+/// Every text of a server and of a script is masked, most of them twice.
+#[test]
+fn texts_with_credentials() {
+    let secrets = Secrets::new(["t0ken-1t0ken-1", "with \"quotes\""]);
+    Kind::new("masking of credentials").hold(texts::CREDENTIALS, |text, size| {
+        let text = text.of(size);
+        let since = Instant::now();
+        let _ = secrets.redact(&text);
+        secrets.redact_json(&mut text.into_bytes());
         since.elapsed()
     });
 }

@@ -455,3 +455,50 @@ pub(crate) const EVENTS: &[Text] = &[
         "",
     ),
 ];
+
+/// Text in which credentials are searched. Each repeats what could begin one.
+pub(crate) const CREDENTIALS: &[Text] = &[
+    text(
+        "json",
+        "[",
+        "{\"id\":{n},\"name\":\"Service {n}\",\"note\":\"restarted, see the runbook\\n\"},\n",
+        "1]",
+    ),
+    text(
+        "json-with-addresses",
+        "[",
+        "{\"id\":{n},\"url\":\"https://host.example/{n}\",\"note\":\"caf\\u00e9\"},\n",
+        "1]",
+    ),
+    text("json-escapes", "[\"", "\\\\\\\"", "\"]"),
+    text(
+        "key-begins",
+        "",
+        concat!("-----BEGIN PRIV", "ATE KEY-----\n"),
+        "",
+    ),
+    text(
+        "key-ends",
+        "",
+        concat!("-----END PRIV", "ATE KEY-----\n"),
+        "",
+    ),
+    text(
+        "key-without-end",
+        concat!("-----BEGIN PRIV", "ATE KEY-----\n"),
+        "MIIEvQIBADANBgkqhkiG9w0BAQ\n",
+        "",
+    ),
+    text("dashes", "", "-----", ""),
+    text("tokens-in-a-run", "", "sk-", ""),
+    text("long-token", "sk-1", "abcdefgh", ""),
+    text("jwts", "", "eyJhbGciOiJI.", ""),
+    text("jwt-starts", "", "eyJ", ""),
+    text("addresses", "", "a://b:c", ""),
+    text("passwords", "", "a://b:c@d,", ""),
+    text("schemes", "", "a", "://b:c@d"),
+    text("assignments", "", "session_token=", ""),
+    text("headers", "", "Authorization: Basic ", ""),
+    text("bots", "", "123456789:AA", ""),
+    text("configured", "", "t0ken-1t0ken-", ""),
+];

@@ -21,7 +21,7 @@ use tokio::time::Sleep;
 use super::JournalWriter;
 use super::inquiries::Inquiries;
 use super::journal_writer::JournalWriteError;
-use super::redact;
+use super::redact::{self, ReadSources};
 use crate::approver::Approver;
 use crate::broker::{
     CallContext, Cancel, IdleFlag, Inner, ReachedLabels, ToolDiscovery, tool_discovery,
@@ -30,6 +30,7 @@ use crate::client_bridge::{AnswerDeadline, ClientBridge};
 use crate::deadline::{Deadline, DeadlinePause};
 use crate::extract::{self, Extractor};
 use crate::run_event::RunEvent;
+use crate::secrets::Secrets;
 use crate::telemetry::TraceIds;
 use airlock_sandbox::budget::RunShare;
 use airlock_sandbox::{Guest, GuestBounds};
@@ -65,6 +66,8 @@ pub(crate) struct EffectRunner<'a> {
     /// Events that were received and not yet passed to the run.
     pub(super) heard: Vec<Event>,
     pub(super) is_cancelled: bool,
+    /// The servers from which the run got data.
+    sources: ReadSources,
 }
 
 impl<'a> EffectRunner<'a> {
@@ -98,6 +101,7 @@ impl<'a> EffectRunner<'a> {
             alarm: None,
             heard: Vec::new(),
             is_cancelled: false,
+            sources: ReadSources::default(),
         }
     }
 
@@ -256,6 +260,8 @@ impl<'a> EffectRunner<'a> {
     }
 
     fn call(&mut self, call: AuthorizedCall, run: &Run) {
+        let is_unmasked = self.broker.is_unmasked(&call.tool().server);
+        self.sources.add(is_unmasked);
         match call.catalog_tool().owner {
             ToolOwner::Other => {}
             ToolOwner::OwnLocal => return self.call_own(call, run),
@@ -264,6 +270,7 @@ impl<'a> EffectRunner<'a> {
         let id = call.id();
         let deadline = Deadline::new(Duration::from_millis(self.limits.call_wall_ms_max));
         let server = call.tool().server.clone();
+        let secrets = self.broker.secrets_in_results(&server);
         let call_context = CallContext {
             trace: self.trace.as_ref().map(|ids| ids.traceparent(id)),
             origin: self.inquiries.origin(server, id, deadline.clone()),
@@ -273,7 +280,7 @@ impl<'a> EffectRunner<'a> {
             why: "no reply in time".into(),
             cause: LostCause::TimedOut,
         };
-        self.begin(id, deadline, reply, late);
+        self.begin((id, secrets), deadline, reply, late);
     }
 
     /// Starts an extraction. Its input leaves the broker, and it may take as long as any call.
@@ -285,20 +292,20 @@ impl<'a> EffectRunner<'a> {
         let CallParts { id, args, .. } = call.into_parts();
         let reply = async move { extract::reply(extractor, args.value(), &limits, time).await };
         self.extractions.insert(id, (deadline.clone(), None));
-        self.begin(id, deadline, Box::pin(reply), extract::late);
+        let secrets = self.broker.secrets.clone();
+        self.begin((id, secrets), deadline, Box::pin(reply), extract::late);
     }
 
     fn begin(
         &mut self,
-        id: CallId,
+        (id, secrets): (CallId, Secrets),
         deadline: Deadline,
         reply: LocalBoxFuture<'a, Reply>,
         late: impl FnOnce() -> Reply + 'a,
     ) {
-        let secrets = &self.broker.secrets;
         let bounded = async move {
             let mut reply = deadline.limit(reply).await.unwrap_or_else(|_| late());
-            redact::reply(secrets, &mut reply);
+            redact::reply(&secrets, &mut reply);
             (id, reply)
         };
         let (abort, registration) = AbortHandle::new_pair();
@@ -381,6 +388,7 @@ impl<'a> EffectRunner<'a> {
 
     fn came(&mut self, came: Result<Step, GuestStop>, guest: &Guest, run: &Run) {
         let secrets = &self.broker.secrets;
+        let in_output = self.sources.secrets_in_output(secrets);
         let usage = guest.usage();
         let mut whereabouts = guest.whereabouts().cloned();
         if let Some(place) = &mut whereabouts {
@@ -389,7 +397,7 @@ impl<'a> EffectRunner<'a> {
         self.heard.push(match came {
             Ok(mut step) => {
                 let paths = self.broker.resolver.resolve(run.paths_of(&step));
-                redact::step(secrets, &mut step);
+                redact::step(&in_output, &mut step);
                 Event::Stepped {
                     step,
                     usage,
@@ -398,7 +406,7 @@ impl<'a> EffectRunner<'a> {
                 }
             }
             Err(mut stop) => {
-                redact::stop(secrets, &mut stop);
+                redact::stop(&in_output, &mut stop);
                 Event::GuestStopped {
                     stop,
                     usage,

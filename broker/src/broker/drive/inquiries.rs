@@ -13,7 +13,7 @@ use codegen::canonical;
 use futures_util::StreamExt as _;
 use futures_util::future::{AbortHandle, Abortable, LocalBoxFuture};
 use futures_util::stream::FuturesUnordered;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::client_bridge::{AnswerDeadline, ClientBridge, ClientReply, ServerRequest};
@@ -40,8 +40,8 @@ struct OpenInquiry {
     wants: InquiryKind,
     /// Whether the inquiry is a form in which no field is required.
     may_be_empty: bool,
-    /// Whether a name in the inquiry contains a credential, which cannot be masked without changing
-    /// the question.
+    /// Whether a name or a choice in the inquiry contains a credential, which cannot be masked
+    /// without changing the question.
     is_unfit: bool,
     /// Taken when the inquiry is passed on to the host.
     inquiry: Option<ServerRequest>,
@@ -128,7 +128,7 @@ impl<'a> Inquiries<'a> {
         let (id, wants) = (InquiryId(self.latest), inquiry.wants);
         let digest = canonical::digest(&json!({"wants": wants, "params": inquiry.params}));
         let again = first.is_some();
-        let is_unfit = secrets.redact_whole(&mut inquiry.params);
+        let is_unfit = redact(secrets, &mut inquiry.params);
         inquiry.key = inquiry.key.filter(|key| secrets.redact(key).is_none());
         let open = OpenInquiry {
             wants,
@@ -162,7 +162,7 @@ impl<'a> Inquiries<'a> {
         let time = AnswerDeadline::new(within);
         let said = if open.is_unfit {
             Box::pin(ready(server_request::unfit(
-                "a field name in the inquiry is a known credential",
+                "a name or a choice in the inquiry contains a credential",
             )))
         } else {
             client_bridge.carry(inquiry, time.clone())
@@ -196,6 +196,21 @@ impl<'a> Inquiries<'a> {
         // A send error means that the server is gone.
         let _ = open.tell.send(told);
     }
+}
+
+/// Masks credentials in a question. Returns whether one stands where a mask would change the
+/// question. In an address to open, only configured credentials are masked: such addresses contain
+/// signatures and tokens of their own, and lead nowhere without them.
+fn redact(secrets: &Secrets, params: &mut Value) -> bool {
+    let schema = params.get("requestedSchema");
+    let is_in_schema = schema.is_some_and(|it| secrets.is_in_schema(it));
+    let address = params.get_mut("url").map(Value::take);
+    let is_in_name = secrets.redact_whole(params);
+    if let (Some(mut address), Some(place)) = (address, params.get_mut("url")) {
+        secrets.known_only().redact_value(&mut address);
+        *place = address;
+    }
+    is_in_schema || is_in_name
 }
 
 fn is_yes(said: Option<&ClientReply>) -> bool {

@@ -12,6 +12,34 @@ use sandbox_protocol::{ConsoleLine, ScriptError, Step, StepState};
 use crate::run_event::RunEvent;
 use crate::secrets::Secrets;
 
+/// Whether a run got data only from servers whose credentials are not masked. Only then are they not
+/// masked in the output of its script either, which can contain the data of every server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ReadSources {
+    #[default]
+    Nothing,
+    OnlyUnmasked,
+    Others,
+}
+
+impl ReadSources {
+    /// Adds a source, before anything is read from it.
+    pub(super) fn add(&mut self, is_unmasked: bool) {
+        *self = match (*self, is_unmasked) {
+            (Self::Nothing | Self::OnlyUnmasked, true) => Self::OnlyUnmasked,
+            _ => Self::Others,
+        };
+    }
+
+    /// Returns the credentials to mask in what the script prints and returns.
+    pub(super) fn secrets_in_output(self, secrets: &Secrets) -> Secrets {
+        match self {
+            Self::OnlyUnmasked => secrets.known_only(),
+            Self::Nothing | Self::Others => secrets.clone(),
+        }
+    }
+}
+
 /// Masks a server's reply, which may repeat what the server was given.
 pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
     match reply {
@@ -180,6 +208,23 @@ mod tests {
             ms: 0,
         };
         check(vec![reported], |secrets, said| calls(secrets, said), 2);
+    }
+
+    #[test]
+    fn output_is_masked_unless_all_sources_are_unmasked() {
+        let shown = |sources: &[bool]| {
+            let mut read = ReadSources::default();
+            sources.iter().for_each(|it| read.add(*it));
+            let secrets = read.secrets_in_output(&secrets());
+            (
+                secrets.redact(TOKEN).is_some(),
+                secrets.redact("a://u:p@b.example").is_some(),
+            )
+        };
+        assert_eq!(shown(&[]), (true, true));
+        assert_eq!(shown(&[true, true]), (true, false));
+        assert_eq!(shown(&[true, false]), (true, true));
+        assert_eq!(shown(&[false, true]), (true, true));
     }
 
     #[test]
