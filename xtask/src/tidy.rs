@@ -5,6 +5,7 @@ mod allowed;
 mod circles;
 mod markdown;
 mod rust;
+mod security;
 mod words;
 
 use std::fmt;
@@ -25,6 +26,7 @@ enum Rule {
     RegistryHost,
     Link,
     DesignList,
+    SecurityTest,
     ImportCircle,
 }
 
@@ -50,6 +52,7 @@ pub(crate) fn run() -> Result<()> {
         .flat_map(|file| check_file(file, &files))
         .collect();
     findings.extend(markdown::unlisted_designs(&files));
+    findings.extend(security::check(&files));
     findings.extend(circles::check(&files));
     let unused = allowed::unused(&findings);
     findings.retain(|finding| !allowed::excepts(finding));

@@ -287,7 +287,8 @@ impl ServerRegistry {
 
     /// Returns a stored list unchanged, unless it contains a credential that is known now.
     fn offer_remembered(&self, server: &ServerConfig, remembered: StoredListing) -> ServerTools {
-        if self.secrets.redact(remembered.text()).is_some() {
+        let known = self.secrets.known_only();
+        if known.redact(remembered.text()).is_some() {
             let tools = remembered.tools.iter().map(|it| it.text.value());
             return self.offer(server, remembered.says, tools.collect());
         }

@@ -223,7 +223,7 @@ fn tool_with_token_in_its_structure_is_refused_everywhere() {
     shown(&["lock", "--lock", "airlock.lock"]);
     let value = run(
         &home,
-        "return [await airlock.search('named'), await airlock.describe(['shop.good'])]",
+        "return [await airlock.search('named'), await airlock.describe({ tools: ['shop.good'] })]",
     );
     nothing_shows_it(&home, &value);
 
@@ -339,7 +339,7 @@ fn credentials_of_known_shapes_are_masked_everywhere() {
     let script = "const got = await shop.ping(); console.log(got); console.error(JSON.stringify(got)); \
         await shop.ping({ say: 'to ' + input.token, [input.token]: input.database }); \
         const own = input; return { got, own }";
-    let input = home.write("input.json", texts.to_string());
+    home.write("input.json", texts.to_string());
     let args = [
         "run",
         "--json",
@@ -348,7 +348,7 @@ fn credentials_of_known_shapes_are_masked_everywhere() {
         "--allow",
         "*.*",
         "--input",
-        input.to_str().unwrap(),
+        "@input.json",
         "-e",
         script,
     ];
@@ -380,7 +380,7 @@ fn credentials_of_known_shapes_are_masked_everywhere() {
             "--allow",
             "*.*",
             "--input",
-            input.to_str().unwrap(),
+            "@input.json",
             "-e",
             "throw new Error(input.token)",
         ])
@@ -437,7 +437,14 @@ fn host_gets_escaped_text_and_exact_data() {
         &json!({"content": [{"type": "text", "text": hidden}]}),
     );
     home.write("airlock.toml", table("shop", ""));
-    let serve = ["--config", "airlock.toml", "--allow", "*.*"];
+    let serve = [
+        "--config",
+        "airlock.toml",
+        "--allow",
+        "*.*",
+        "--tools",
+        "progressive",
+    ];
     let mut host = StdioHost::start(&mut home.serve(serve), &json!({}));
     let escaped = "a\\u{1b}[2Jb\\u{202e}c";
     let run = |host: &mut StdioHost, code: &str| host.call("run_script", &json!({"code": code}));

@@ -429,7 +429,7 @@ fn form_with_credential_as_name_is_refused() {
         assert_ne!(message["method"], "elicitation/create", "{message}");
         heard.push_str(&message.to_string());
     }
-    assert!(heard.contains("a known credential"), "{heard}");
+    assert!(heard.contains("contains a credential"), "{heard}");
     ended(&serving.home, "declined");
 }
 
