@@ -36,9 +36,8 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
 /// Returns the findings of a run except the one that stopped the run, which the run's problem shows
 /// already.
 pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding> {
-    let stopped_by = report.error.as_ref().filter(|_| report.usage.guest_ms == 0);
     report.findings.iter().filter(move |finding| {
-        !stopped_by.is_some_and(|error| {
+        !report.error.as_ref().is_some_and(|error| {
             (error.line, error.column) == (Some(finding.line), Some(finding.column))
                 && error.message.starts_with(&finding.message)
         })
