@@ -1,6 +1,9 @@
-//! Parses the text of a destination: a web address as the WHATWG URL parser reads it, mail
-//! addresses, or a name. An ambiguous text becomes [`Destination::Unclear`], which never counts as
-//! explained.
+//! Parses the text of a destination: a web address, mail addresses, or a name.
+//!
+//! The tool that gets the text reads it with a parser of its own. So a text has a meaning here only
+//! if every common parser reads the same host or recipients in it. Every other text becomes
+//! [`Destination::Unclear`], which never counts as explained, and which is in no set of hosts,
+//! addresses or domains.
 
 use url::{Host, Url};
 
@@ -36,22 +39,26 @@ pub(super) fn read(text: &str) -> Destination {
         return Destination::Unclear;
     }
     if let Some(rest) = strip_scheme(trimmed, "mailto:") {
-        // The part after the `?` may name more recipients.
-        return if rest.contains(['?', '%']) {
-            Destination::Unclear
-        } else {
-            mail(rest)
-        };
+        return mail(rest);
     }
     if has_scheme(trimmed) || trimmed.starts_with("//") || trimmed.starts_with("\\\\") {
         return web(trimmed);
     }
-    if trimmed.contains('@') && !trimmed.starts_with(['@', '#']) {
+    if let Some(handle) = trimmed.strip_prefix(['@', '#']) {
+        // With more than a name, this may be a route such as `@a:b@c`.
+        return match handle.contains(['@', ',', ';', '<']) {
+            true => Destination::Unclear,
+            false => Destination::Name(trimmed.to_owned()),
+        };
+    }
+    if trimmed.contains('@') {
         return mail(trimmed);
     }
-    match bare_host(trimmed) {
-        Some(web) => Destination::Web(web),
-        None => Destination::Name(trimmed.to_owned()),
+    match looks_like_host(trimmed) {
+        // Without a scheme the text can also be read as a path, and its dots can be folded.
+        true if has_dot_segment(trimmed) || trimmed.contains("//") => Destination::Unclear,
+        true => web(&format!("https://{trimmed}")),
+        false => Destination::Name(trimmed.to_owned()),
     }
 }
 
@@ -94,52 +101,96 @@ fn has_scheme(text: &str) -> bool {
     is_name && !is_port
 }
 
+/// Reads a web address as the WHATWG URL parser does, if other parsers find the same host and path
+/// in it.
 fn web(text: &str) -> Destination {
-    let Ok(mut url) = Url::parse(text) else {
-        return Destination::Unclear;
-    };
-    let is_web = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp");
-    // Servers interpret the part before an `@` in different ways.
-    if !is_web || !url.username().is_empty() || url.password().is_some() {
-        return Destination::Unclear;
-    }
-    url.set_fragment(None);
-    match host_of(&url) {
-        Some(host) => Destination::Web(Web {
+    let found = written_host(text).and_then(|written| {
+        let mut url = Url::parse(text).ok()?;
+        let is_web = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp");
+        // Another spelling of the host, such as `0x7f000001` or `%64ocs.rs`, is read in several
+        // ways.
+        let is_plain = url.host_str() == Some(&*written.to_ascii_lowercase())
+            && !written.ends_with('.')
+            && url.username().is_empty()
+            && url.password().is_none();
+        if !is_web || !is_plain {
+            return None;
+        }
+        url.set_fragment(None);
+        let host = match url.port() {
+            Some(port) => format!("{}:{port}", url.host_str()?),
+            None => url.host_str()?.to_owned(),
+        };
+        Some(Web {
             host,
             url: url.into(),
-        }),
-        None => Destination::Unclear,
-    }
+        })
+    });
+    found.map_or(Destination::Unclear, Destination::Web)
 }
 
-fn host_of(url: &Url) -> Option<String> {
-    let host = url.host_str()?.trim_end_matches('.');
-    if host.is_empty() {
+/// Returns the host of a web address as RFC 3986 finds it, without any repair. Returns `None` if a
+/// parser could split the address in another way, or change its path.
+fn written_host(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    let is_odd = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+    if text.contains(is_odd) {
         return None;
     }
-    Some(match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, after) = rest.split_at_checked(end)?;
+    // Some parsers look for an `@` beyond a `?` or `#` that directly follows the host.
+    if authority.contains(['@', '%']) || (!after.starts_with('/') && after.contains('@')) {
+        return None;
+    }
+    let path = after.split(['?', '#']).next().unwrap_or_default();
+    if path.starts_with("//") || has_dot_segment(path) || has_encoded_separator(path) {
+        return None;
+    }
+    let host_end = match authority.starts_with('[') {
+        true => authority.find(']')? + 1,
+        false => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, port) = authority.split_at_checked(host_end)?;
+    let is_number = |port: &str| {
+        port.len() <= 5
+            && port.starts_with(|c: char| matches!(c, '1'..='9'))
+            && port.chars().all(|c| c.is_ascii_digit())
+    };
+    let has_fitting_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_number);
+    (has_fitting_port && !host.is_empty()).then_some(host)
+}
+
+/// Whether a segment leads to another folder: `..`, `.`, also with a parameter as in `..;x`.
+fn has_dot_segment(path: &str) -> bool {
+    path.split(['/', '\\', '?', '#']).any(|segment| {
+        let name = segment.split(';').next().unwrap_or_default();
+        matches!(name, "." | "..")
     })
 }
 
-/// Parses hosts without a scheme: `docs.rs`, `docs.rs:8080/x`, `[::1]`, `127.0.0.1`.
-fn bare_host(text: &str) -> Option<Web> {
-    let authority = text.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.split(':').next()?;
-    let is_host = authority.starts_with('[')
+/// Whether a path contains a code for a dot, a separator, a control character or a percent sign.
+/// Parsers and servers decode these at different times.
+fn has_encoded_separator(path: &str) -> bool {
+    path.match_indices('%').any(|(at, _)| {
+        let code = path.get(at + 1..at + 3).unwrap_or_default();
+        let code = u8::from_str_radix(code, 16).unwrap_or_default();
+        code < b' ' || matches!(code, b'.' | b'/' | b'\\' | b'%' | 0x7f)
+    })
+}
+
+/// Whether a text without a scheme is a host, perhaps with a port and a path: `docs.rs`,
+/// `docs.rs:8080/x`, `[::1]`, `127.0.0.1`.
+fn looks_like_host(text: &str) -> bool {
+    let authority = text.split(['/', '?', '#', '\\']).next();
+    let authority = authority.unwrap_or_default();
+    let host = authority.split([':', '%']).next().unwrap_or_default();
+    authority.starts_with('[')
         || (host.contains('.')
             && !host.starts_with('.')
-            && !host.ends_with('.')
             && host
                 .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.')));
-    let url = is_host.then(|| format!("https://{text}"))?;
-    match web(&url) {
-        Destination::Web(web) => Some(web),
-        _ => None,
-    }
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')))
 }
 
 /// Parses `a@x`, `Ann <a@x>`, and lists of these. One unreadable address makes the whole text
@@ -156,29 +207,37 @@ fn mail(text: &str) -> Destination {
     }
 }
 
+/// Parses one address. The local part has only characters that no mail system reads as a route to
+/// another host, as it does in `evil!x@ok`, `x%evil@ok` and `"x@evil"@ok`.
 fn address(text: &str) -> Option<Address> {
     let bare = match text.split_once('<') {
-        // A display name that contains an address may be a trick, so it is refused.
-        Some((name, rest)) if !name.contains(['@', '<', '>']) => rest.strip_suffix('>')?,
+        Some((name, rest)) if is_plain_name(name.trim()) => rest.strip_suffix('>')?,
         Some(_) => return None,
         None => text,
     };
     let (local, domain) = bare.split_once('@')?;
-    let is_atom = |c: char| c.is_ascii_alphanumeric() || "!#$&'*+-/=?^_`{|}~.".contains(c);
-    let fits = !local.is_empty()
-        && local.len() <= 64
-        && local.chars().all(is_atom)
-        && !local.starts_with('.')
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '\'');
+    let fits = local.len() <= 64
+        && local.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && local.chars().all(is_plain)
         && !local.ends_with('.')
-        && !domain.contains('@');
-    let domain = match fits.then(|| Host::parse(domain))? {
-        Ok(Host::Domain(domain)) => domain.trim_end_matches('.').to_owned(),
-        _ => return None,
-    };
-    (!domain.is_empty()).then(|| Address {
-        text: format!("{local}@{domain}"),
-        domain,
-    })
+        && !local.contains("..");
+    let is_domain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let domain_fits = domain.chars().all(is_domain) && domain.split('.').all(|it| !it.is_empty());
+    match (fits && domain_fits).then(|| Host::parse(domain))? {
+        Ok(Host::Domain(domain)) => Some(Address {
+            text: format!("{local}@{domain}"),
+            domain,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a display name is one for every parser: it has no address, comment, group or code.
+fn is_plain_name(name: &str) -> bool {
+    let quoted = name.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '.' | '-' | '_' | '\'');
+    quoted.unwrap_or(name).chars().all(is_plain)
 }
 
 #[cfg(test)]
@@ -199,27 +258,96 @@ mod tests {
     }
 
     #[test]
-    fn web_destination_is_parsed_by_whatwg_rules() {
+    fn web_destination_has_the_host_that_every_parser_reads() {
         check("https://docs.rs/serde", "web docs.rs");
         check("HTTPS://DOCS.RS:443/", "web docs.rs");
         check("https://docs.rs:8443/", "web docs.rs:8443");
-        check("http://0x7f000001/", "web 127.0.0.1");
-        check("https:\\\\evil.example\\x", "web evil.example");
-        check("https://ｅｖｉｌ.example/", "web evil.example");
-        check("https://еvil.example/", "web xn--vil-qdd.example");
-        check("https://docs.rs./", "web docs.rs");
+        check("http://127.0.0.1/", "web 127.0.0.1");
+        check(
+            "https://xn--bcher-kva.example/",
+            "web xn--bcher-kva.example",
+        );
+        check("https://docs.rs/@ann/x..y?a=../b#c", "web docs.rs");
+        check(
+            "https://archive.example/2020/https://docs.rs/",
+            "web archive.example",
+        );
+        check("https://docs.rs/a%20b", "web docs.rs");
         check("docs.rs", "web docs.rs");
+        check("docs.rs/serde", "web docs.rs");
         check("evil.com:80/x", "web evil.com:80");
         check("[::1]:8080", "web [::1]:8080");
     }
 
     #[test]
-    fn ambiguous_destination_is_unclear() {
+    fn web_destination_that_parsers_read_differently_is_unclear() {
         for text in [
+            // The host.
+            "http://0x7f000001/",
+            "http://2130706433/",
+            "http://127.1/",
+            "http://0177.0.0.1/",
+            "https://ｅｖｉｌ.example/",
+            "https://еvil.example/",
+            "https://docs\u{ad}.rs/",
+            "https://docs。rs/",
+            "https://%64ocs.rs/",
+            "https://docs%2ers/",
+            "https://docs.rs%00.evil.example/",
+            "https://docs.rs./",
+            "https://[0:0::1]/",
+            "https://[fe80::1%25eth0]/",
+            "еvil.example",
+            // User names, and what passes for them.
             "https://docs.rs@evil.example/",
             "https://user:pw@docs.rs/",
+            "https://@docs.rs/",
+            "https://docs.rs#@evil.example/",
+            "https://docs.rs?@evil.example/",
+            "https://docs.rs\\@evil.example/",
+            "docs.rs\\@evil.example",
+            // Slashes and dots.
+            "https:\\\\evil.example\\x",
+            "https:docs.rs",
+            "https:/docs.rs/",
+            "https:///docs.rs/",
+            "https://docs.rs//evil.example",
+            "docs.rs/../evil.example",
+            "docs.rs/..",
+            "docs.rs/./x",
+            "docs.rs\\..\\evil.example",
+            "docs.rs//evil.example",
+            "docs.rs/..;/evil.example",
+            "docs.rs/%2e%2e/evil.example",
+            "docs.rs/.%2e/evil.example",
+            "docs.rs%2f..%2fevil.example",
+            "https://docs.rs/a/../b",
+            "https://docs.rs/a/%2E%2E/b",
+            "https://docs.rs/a/..%2fb",
+            "https://docs.rs/a%5c..%5cb",
+            "https://docs.rs/%252e%252e/b",
+            // Ports and spaces.
+            "https://docs.rs:/",
+            "https://docs.rs:0443/",
+            "https://docs.rs:99999/",
+            "https://docs.rs:80:90/",
+            "https://docs.rs /x",
+            "https://docs.rs/a b",
+            "https://docs.rs\t.evil.example/",
+            "https://docs\n.rs/",
+        ] {
+            check(text, "unclear");
+        }
+        // Not a host at all.
+        check("docs.rs .evil.example", "name docs.rs .evil.example");
+    }
+
+    #[test]
+    fn ambiguous_destination_is_unclear() {
+        for text in [
             "javascript:alert(1)",
             "data:text/html,x",
+            "ssh://docs.rs/",
             "file:///etc/passwd",
             "//evil.example/x",
             "https://",
@@ -239,12 +367,61 @@ mod tests {
             "mail a@corp.example b@x.example",
         );
         check("mailto:a@corp.example", "mail a@corp.example");
+        check(
+            "o'neil+list_1@corp.example",
+            "mail o'neil+list_1@corp.example",
+        );
+        check(
+            "\"Ann\" <a@corp.example>, b@x.example",
+            "mail a@corp.example b@x.example",
+        );
+    }
+
+    #[test]
+    fn mail_address_that_systems_route_differently_is_unclear() {
         for text in [
-            "boss@corp.example <b@evil.example>",
-            "a@b@c.example",
+            // Routes in the local part.
+            "evil!evil.example!x@ok.example",
+            "x%evil.example@ok.example",
+            "@evil.example:x@ok.example",
+            "@a:b@ok.example",
+            "@a, b@ok.example",
+            "<@evil.example:x@ok.example>",
+            "evil.example::x@ok.example",
+            "SRS0=HHH=TT=evil.example=x@ok.example",
+            "/C=x/ADMD=y/@ok.example",
+            "|cmd@ok.example",
+            "-x@ok.example",
+            // Quotes, comments and groups.
             "\"a b\"@corp.example",
+            "\"x@evil.example\"@ok.example",
+            "x(@evil.example)@ok.example",
+            "x@ok.example(@evil.example)",
+            "Friends: x@ok.example, y@ok.example;",
+            "Friends:<x@ok.example>",
+            "a\\@evil.example@ok.example",
+            // Several recipients that look like one.
+            "a@b@c.example",
+            "x@evil.example@ok.example",
+            "x@evil.example x@ok.example",
+            "boss@corp.example <b@evil.example>",
+            "=?utf-8?q?b=40evil.example?= <x@ok.example>",
+            "x@ok.example <x@ok.example> <b@evil.example>",
             "a@corp.example, nobody",
+            // Domains with several spellings.
             "a@127.0.0.1",
+            "a@[127.0.0.1]",
+            "a@ok.example.",
+            "a@ok..example",
+            "a@öк.example",
+            "a@ｏk.example",
+            "a@ok%2eexample",
+            "ä@ok.example",
+            ".a@ok.example",
+            "a..b@ok.example",
+            "mailto:x%40evil.example@ok.example",
+            "mailto:x@ok.example?cc=b@evil.example",
+            "mailto://x@ok.example",
         ] {
             check(text, "unclear");
         }
@@ -254,6 +431,7 @@ mod tests {
     fn other_text_is_a_name() {
         check("#general", "name #general");
         check("@ann", "name @ann");
+        check("@ann:chat.example", "name @ann:chat.example");
         check("13", "name 13");
         check("/srv/data/x.txt", "name /srv/data/x.txt");
         check("owner/repo", "name owner/repo");

@@ -55,7 +55,7 @@ impl KnownDestinations {
         }
         match destination::read(text) {
             Destination::Unclear => return Err(bad()),
-            Destination::Web(web) if !text.contains('/') => {
+            Destination::Web(web) if !text.contains(['/', '?', '#']) => {
                 self.hosts.insert(web.host);
             }
             _ => {}
@@ -199,6 +199,8 @@ mod tests {
                 "corp.example",
                 "https://api.example/items",
                 "https://api.example/items/../admin",
+                "https://api.example/items/..%2fadmin",
+                "evil!boss@corp.example",
                 "https://api.example.evil.example/items/1",
                 "https://docs.rs/serde/evil",
                 "/srv/out/../../etc/passwd",
@@ -245,11 +247,18 @@ mod tests {
             &[
                 "https://docs.rs:8443/",
                 "https://x.docs.rs/",
+                "docs.rs/../evil.example",
+                "https://docs.rs@evil.example/",
                 "eve@x.corp.example",
+                "evil!evil.example!x@corp.example",
+                "x%evil.example@corp.example",
+                "@evil.example:x@corp.example",
+                "eve@corp.example, evil.example!x@corp.example",
                 "https://api.example/v2/",
+                "https://api.example/v1/%2e%2e/v2/",
             ],
         );
-        for bad in ["@", "@a b", "https://u@x/", "a@b@c", ""] {
+        for bad in ["@", "@a b", "https://u@x/", "a@b@c", "docs.rs/../x", ""] {
             assert!(KnownDestinations::configured([bad]).is_err(), "{bad}");
         }
     }
