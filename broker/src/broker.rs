@@ -94,6 +94,7 @@ pub use run_context::{IdleFlag, ReachedLabels, RunContext};
 pub use run_handle::RunHandle;
 pub use script::{CheckPolicy, Script};
 pub use script_check::CheckReport;
+pub(crate) use sources::misfits;
 pub use status::{ServerState, ServerStatus};
 pub use tool::{InProcessTool, ToolFailure};
 pub use tool_discovery::{DescribedTools, ToolDiscovery};
@@ -394,7 +395,7 @@ impl Broker {
     /// calls.
     #[must_use]
     pub fn may_ever_call(&self, tool: &ToolId) -> bool {
-        !self.rules().deny_always(tool)
+        !self.known().is_denied(tool)
     }
 
     /// Returns whether scripts can call `airlock.search` and `airlock.describe`.
@@ -443,8 +444,8 @@ impl Broker {
         Arc::clone(&self.known().descriptions)
     }
 
-    /// Returns TypeScript declarations of the tools that scripts may call: all tools, or those that
-    /// match one of `patterns`.
+    /// Returns TypeScript declarations of the tools that scripts may call, or of those that match
+    /// one of `patterns`. Tools whose calls are always denied by a rule are left out.
     #[must_use]
     pub fn declarations(&self, level: Level, patterns: &[ToolPattern]) -> String {
         self.declared(level, patterns).text
@@ -460,7 +461,8 @@ impl Broker {
                 server: ServerName(server.into()),
                 tool: ToolName(tool.into()),
             };
-            patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
+            let is_chosen = patterns.is_empty() || patterns.iter().any(|it| it.matches(&id));
+            is_chosen && !known.is_denied(&id)
         };
         let only = |server: &ServerStubs, tool: &ToolStub| chosen(&server.server, &tool.wire_name);
         declare::declare(&known.stubs, &known.descriptions, level, &only)

@@ -196,6 +196,7 @@ fn stubs() -> Vec<ServerStubs> {
         flat: format!("bench_{tool}"),
         short: String::new(),
         order: Vec::new(),
+        hidden: false,
     };
     vec![ServerStubs {
         name: "bench".to_owned(),

@@ -35,6 +35,8 @@ pub struct Tool {
     pub labelling: Arc<Labelling>,
     /// Whether the description is the one in the lock file. Absent without a lock file.
     pub pinned: Option<bool>,
+    /// Whether a rule denies every call of the tool. No list of tools shows it.
+    pub denied: bool,
     /// Whether the server changed or removed the tool, and airlock could not load the change.
     pub stale: bool,
     /// Whether the declared result has the form `{result: X}`. The script then gets X itself.
@@ -256,17 +258,36 @@ impl Catalog {
     /// Returns a catalog with the same tools in the same order, and updates their `stale` flags.
     #[must_use]
     pub fn with_stale(&self, is_stale: impl Fn(&Tool) -> bool) -> Self {
-        let mut marked = self.clone();
-        for server in &mut marked.servers {
-            for tool in &mut server.tools {
-                let stale = is_stale(tool);
-                if tool.stale != stale {
-                    Arc::make_mut(tool).stale = stale;
-                    marked.by_id.insert(tool.id.clone(), Arc::clone(tool));
-                }
+        self.changed(|tool| {
+            let stale = is_stale(tool);
+            (tool.stale != stale).then(|| Tool {
+                stale,
+                ..tool.clone()
+            })
+        })
+    }
+
+    /// Returns a catalog with the same tools in the same order, and updates their `denied` flags.
+    #[must_use]
+    pub fn with_denied(&self, is_denied: impl Fn(&Tool) -> bool) -> Self {
+        self.changed(|tool| {
+            let denied = is_denied(tool);
+            (tool.denied != denied).then(|| Tool {
+                denied,
+                ..tool.clone()
+            })
+        })
+    }
+
+    fn changed(&self, change: impl Fn(&Tool) -> Option<Tool>) -> Self {
+        let mut changed = self.clone();
+        for tool in changed.servers.iter_mut().flat_map(|it| &mut it.tools) {
+            if let Some(other) = change(tool) {
+                *tool = Arc::new(other);
+                changed.by_id.insert(tool.id.clone(), Arc::clone(tool));
             }
         }
-        marked
+        changed
     }
 
     /// Returns the tool stubs with which the guest is started.
@@ -277,6 +298,7 @@ impl Catalog {
             flat: tool.flat.clone(),
             short: tool.short.clone(),
             order: tool.order.iter().map(ToString::to_string).collect(),
+            hidden: tool.denied,
         };
         self.servers
             .iter()

@@ -1,7 +1,8 @@
 //! Decides on one call, with reasons. Pure: data in, decision out.
 //!
-//! The checks run in this order: the tool is known and disclosed, its description is the one in the
-//! lock file, its input schema is usable, and the arguments fit it. Then the rules decide. A grant
+//! The checks run in this order: the tool is known, no rule denies every call of it, it is disclosed,
+//! its description is the one in the lock file, its input schema is usable, and the arguments fit it.
+//! Then the rules decide. A grant
 //! turns "ask" into "allow"; without a grant, a human is asked. A grant never covers "ask for this
 //! call". Only this module creates an [`AuthorizedCall`].
 
@@ -61,6 +62,10 @@ pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grant
         let reasons = vec!["the tool is not known in this run".into()];
         return deny(call, Code::NotDisclosed, reasons);
     };
+    if let Some(denied) = decision_context.rules.always_denied(tool.owner, &tool.id) {
+        let refusal = Refusal::new(call, Code::Denied, denied.reasons, &denied.told);
+        return Decision::Deny(refusal);
+    }
     if let Some((code, why)) = decision_context.disclosed.objection(tool) {
         return deny(call, code, vec![why]);
     }
@@ -83,6 +88,9 @@ pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grant
             .map(|it| cut(it))
             .collect();
         return deny(call, Code::InvalidArguments, findings);
+    }
+    if let Some(why) = tool.labelling.objection(call.args.value()) {
+        return deny(call, Code::InvalidArguments, vec![cut(&why)]);
     }
     let consulted = decision_context.rules.consult_for_owner(tool.owner, &call);
     let RuleVerdict { reasons, told, .. } = &consulted;

@@ -14,7 +14,7 @@ mod texts;
 mod tracker;
 
 pub use known_destinations::{BadDestination, KnownDestinations};
-pub use label_config::{LabelConfig, LabelRule, UnmatchedLabelRule};
+pub use label_config::{LabelConfig, LabelMisfit, LabelRule, UnmatchedLabelRule};
 pub(crate) use paths::named;
 pub use paths::{NamedPath, ResolvedPath, Roots};
 pub use tracker::{FlowSpec, SessionFlow, large_texts};

@@ -148,15 +148,20 @@ impl Policies {
     pub fn judge(&self, tool: &ToolId, args: &Args, facts: &Facts) -> PolicyVerdict {
         match self.engine.judge(&tool.to_string(), args, facts) {
             Some(found) => self.judged(&found),
-            None => denied("the tool is unknown to the policies".to_owned()),
+            None => unknown_tool(),
         }
     }
 
-    /// Whether every call of a tool is denied, whatever its arguments and facts are. `false` means
-    /// that a call may be allowed.
+    /// Returns the reasons if every call of a tool is denied, whatever its arguments and facts are.
+    /// `None` means that a call may be allowed.
     #[must_use]
-    pub fn denies_always(&self, tool: &ToolId) -> bool {
-        self.engine.denies_always(&tool.to_string())
+    pub fn always_denied(&self, tool: &ToolId) -> Option<PolicyVerdict> {
+        let name = tool.to_string();
+        let denied = self.engine.always_denied(&name)?;
+        Some(match self.engine.knows(&name) {
+            true => self.judged(&denied),
+            false => unknown_tool(),
+        })
     }
 
     #[must_use]
@@ -199,7 +204,14 @@ impl Policies {
         for (at, why) in &found.errors {
             self.note(&mut judged, *at, "cannot be evaluated", Some(why));
         }
-        if !found.errors.is_empty() {
+        for (at, pointer) in &found.unseen {
+            let why = format!("{UNSEEN}: rules cannot see the value of `{pointer}`");
+            self.note(&mut judged, *at, "cannot be evaluated", Some(&why));
+            if let Some(told) = judged.told.last_mut() {
+                told.push_str(&format!(": {why}"));
+            }
+        }
+        if !judged.reasons.is_empty() {
             return judged;
         }
         let asks = matches!(found.level, Level::AskRun | Level::AskCall);
@@ -249,6 +261,9 @@ impl Policies {
     }
 }
 
+/// The reason of a denial because a rule reads an argument that rules cannot see.
+const UNSEEN: &str = Kind::ArgumentUnmodelled.as_str();
+
 fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec<Finding>> {
     let rules = load::read(files)?;
     if let Some(rule) = rules.get(RULES_MAX) {
@@ -266,6 +281,10 @@ fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec
 fn too_many(place: Place, what: String) -> Finding {
     let next = "combine several rules into one, or load fewer policy folders";
     Finding::new(Kind::TooMany, place, what, "", next)
+}
+
+fn unknown_tool() -> PolicyVerdict {
+    denied("the tool is unknown to the policies".to_owned())
 }
 
 fn denied(why: String) -> PolicyVerdict {

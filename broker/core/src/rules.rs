@@ -1,9 +1,10 @@
 //! Decides which calls are allowed, asked about or denied, by patterns over `server.tool` and by
 //! policies.
 //!
-//! The order of the rules does not matter: the strictest matching rule decides. If no rule matches,
-//! the default decides. If policies permit a call, a pattern can only make the decision stricter.
-//! The rest of the core only uses [`Rules::consult`] and its variants.
+//! A deny always wins. Between the other levels, a pattern that is contained in another pattern wins
+//! over it; otherwise the stricter rule wins. The order of the rules and their sources do not matter.
+//! If no rule matches, the default decides. If policies permit a call, a pattern can only make the
+//! decision stricter. The rest of the core only uses [`Rules::consult`] and its variants.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use codegen::closest::closest_tool;
 use serde_json::json;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, ToolOwner};
+use crate::catalog::ToolOwner;
 use crate::facts::Facts;
 use crate::id::{Digest, ToolId};
 use crate::level::Level;
@@ -41,6 +42,15 @@ impl PatternRule {
             None => format!("--{level} '{pattern}'"),
         }
     }
+
+    /// Whether this rule wins over another one because its pattern is narrower. A deny has no
+    /// exceptions.
+    fn is_exception_to(&self, other: &Self) -> bool {
+        self.level != other.level
+            && other.level != Level::Deny
+            && self.pattern.is_within(&other.pattern)
+            && !other.pattern.is_within(&self.pattern)
+    }
 }
 
 /// Writes the name and the place of the rule: `deny 'fs.delete*' (airlock.toml:12)`.
@@ -51,6 +61,24 @@ impl fmt::Display for PatternRule {
             .iter()
             .try_for_each(|origin| write!(f, " ({origin})"))
     }
+}
+
+/// A rule that decides no call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleRule<'a> {
+    pub rule: &'a PatternRule,
+    pub why: IdleReason<'a>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdleReason<'a> {
+    /// The pattern matches no tool.
+    Unmatched {
+        /// The tool with the most similar name.
+        closest: Option<ToolId>,
+    },
+    /// Other rules win wherever the rule matches; this is one of them.
+    Overruled(&'a PatternRule),
 }
 
 #[derive(Debug, Clone)]
@@ -165,17 +193,30 @@ impl Rules {
 
     /// Returns the result of the patterns for a tool, or `None` if no pattern matches.
     fn matching(&self, tool: &ToolId) -> Option<RuleVerdict> {
-        let matching = || self.rules.iter().filter(|rule| rule.pattern.matches(tool));
-        let level = matching().map(|rule| rule.level).max()?;
-        let deciding = || matching().filter(|rule| rule.level == level);
+        let matching = self.matching_rules(tool);
+        let deciding = deciding(&matching);
+        let level = deciding.first()?.level;
+        let reason = |rule: &&PatternRule| {
+            let mut stricter = matching.iter().filter(|it| it.level > rule.level);
+            match stricter.find(|it| rule.is_exception_to(it)) {
+                Some(wider) => format!("rule {rule}, which is more specific than {wider}"),
+                None => format!("rule {rule}"),
+            }
+        };
         Some(RuleVerdict {
             level,
-            reasons: deciding().map(|rule| format!("rule {rule}")).collect(),
-            told: deciding()
+            reasons: deciding.iter().map(reason).collect(),
+            told: deciding
+                .iter()
                 .map(|rule| format!("rule {}", rule.id()))
                 .collect(),
             prompts: Vec::new(),
         })
+    }
+
+    fn matching_rules<'a>(&'a self, tool: &ToolId) -> Vec<&'a PatternRule> {
+        let rules = self.rules.iter();
+        rules.filter(|rule| rule.pattern.matches(tool)).collect()
     }
 
     /// Returns the mildest level that any call of a tool can have, without regard to policies.
@@ -189,36 +230,64 @@ impl Rules {
         }
     }
 
-    /// Whether every call of this tool is denied, whatever its arguments and facts are.
+    /// Returns the rules that deny every call of this tool, whatever its arguments and facts are.
     #[must_use]
-    pub fn deny_always(&self, tool: &ToolId) -> bool {
-        let denies = |rule: &PatternRule| rule.level == Level::Deny && rule.pattern.matches(tool);
-        let policies = self.policies.as_ref();
-        self.rules.iter().any(denies) || policies.is_some_and(|it| it.denies_always(tool))
+    pub fn always_denied(&self, owner: ToolOwner, tool: &ToolId) -> Option<RuleVerdict> {
+        let patterns = self.matching(tool);
+        if let Some(denied) = patterns.filter(|it| it.level == Level::Deny) {
+            return Some(denied);
+        }
+        let judged = self.policies.as_ref()?.always_denied(tool)?;
+        // airlock's own local tools need no permit.
+        let needs_rule = owner == ToolOwner::OwnLocal;
+        (!needs_rule || !judged.rules.is_empty()).then(|| judged.into())
     }
 
-    /// Returns the rules that match no tool of the catalog, each with the closest existing tool.
+    /// Returns the rules that decide no call: those that another rule overrules by its text, and,
+    /// if all tools are given, those that match no tool or decide about none.
     #[must_use]
-    pub fn unmatched<'a>(&'a self, catalog: &Catalog) -> Vec<(&'a PatternRule, Option<ToolId>)> {
-        let ids: Vec<_> = catalog
-            .tools()
-            .map(|tool| (tool.id.to_string(), &tool.id))
-            .collect();
-        let idle = |rule: &&PatternRule| !ids.iter().any(|(_, id)| rule.pattern.matches(id));
-        let closest = |rule: &PatternRule| {
-            let word = closest_tool(
-                rule.pattern.as_str(),
-                ids.iter().map(|(text, _)| text.as_str()),
-            )?;
-            ids.iter()
-                .find(|(text, _)| text == word)
-                .map(|(_, id)| (*id).clone())
+    pub fn idle<'a>(&'a self, tools: Option<&[&ToolId]>) -> Vec<IdleRule<'a>> {
+        let idle = |rule: &'a PatternRule| {
+            let why = match self.always_overruling(rule) {
+                Some(other) => IdleReason::Overruled(other),
+                None => self.idle_among(rule, tools?)?,
+            };
+            Some(IdleRule { rule, why })
         };
-        self.rules
-            .iter()
-            .filter(idle)
-            .map(|rule| (rule, closest(rule)))
-            .collect()
+        self.rules.iter().filter_map(idle).collect()
+    }
+
+    /// Returns a rule that wins over this one for every tool, whatever tools there are. Several
+    /// narrower patterns together never cover a pattern, so single rules are enough.
+    fn always_overruling(&self, rule: &PatternRule) -> Option<&PatternRule> {
+        let wins = |other: &&PatternRule| {
+            other.level > rule.level
+                && rule.pattern.is_within(&other.pattern)
+                && (other.level == Level::Deny || other.pattern.is_within(&rule.pattern))
+        };
+        self.rules.iter().find(wins)
+    }
+
+    fn idle_among<'a>(&'a self, rule: &PatternRule, ids: &[&ToolId]) -> Option<IdleReason<'a>> {
+        let mut overruling = None;
+        for id in ids.iter().filter(|id| rule.pattern.matches(id)) {
+            let deciding = deciding(&self.matching_rules(id));
+            if deciding.contains(&rule) {
+                return None;
+            }
+            overruling = overruling.or(deciding.first().copied());
+        }
+        Some(match overruling {
+            Some(other) => IdleReason::Overruled(other),
+            None => {
+                let names: Vec<_> = ids.iter().map(|id| (id.to_string(), *id)).collect();
+                let texts = names.iter().map(|(text, _)| text.as_str());
+                let word = closest_tool(rule.pattern.as_str(), texts);
+                let found = names.iter().find(|(text, _)| Some(text.as_str()) == word);
+                let closest = found.map(|(_, id)| (*id).clone());
+                IdleReason::Unmatched { closest }
+            }
+        })
     }
 
     #[must_use]
@@ -271,6 +340,18 @@ impl From<PolicyVerdict> for RuleVerdict {
     }
 }
 
+/// Returns those of the rules that match a tool which decide about it. All have the same level.
+fn deciding<'a>(matching: &[&'a PatternRule]) -> Vec<&'a PatternRule> {
+    let has_exception =
+        |rule: &PatternRule| matching.iter().any(|other| other.is_exception_to(rule));
+    let left = || {
+        let all = matching.iter().copied();
+        all.filter(|rule| !has_exception(rule))
+    };
+    let level = left().map(|rule| rule.level).max();
+    left().filter(|rule| Some(rule.level) == level).collect()
+}
+
 /// Returns the stricter of two results, or both with all reasons if they have the same level.
 fn stricter(one: RuleVerdict, other: RuleVerdict) -> RuleVerdict {
     match one.level.cmp(&other.level) {
@@ -288,7 +369,7 @@ fn stricter(one: RuleVerdict, other: RuleVerdict) -> RuleVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{call, catalog, rules};
+    use crate::testing::{call, rules};
 
     fn check(spec: &[&str], tool: &str, expected: (Level, &[&str])) {
         let mut reversed = spec.to_vec();
@@ -305,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn strictest_rule_wins_in_any_order() {
+    fn deny_wins_then_narrower_pattern_then_stricter_rule() {
         let spec = [
             "allow fs.*",
             "ask fs.write*",
@@ -329,6 +410,63 @@ mod tests {
     }
 
     #[test]
+    fn narrower_allow_is_exception_to_ask() {
+        let spec = ["allow fs.read_*", "ask fs.*"];
+        let why = "rule --allow 'fs.read_*', which is more specific than --ask 'fs.*'";
+        check(&spec, "fs.read_file", (Level::Allow, &[why]));
+        check(&spec, "fs.write", (Level::AskRun, &["rule --ask 'fs.*'"]));
+        // An exception to the exception.
+        let spec = ["allow fs.*", "ask fs.read*", "allow fs.read_public*"];
+        check(
+            &spec,
+            "fs.read_public_x",
+            (
+                Level::Allow,
+                &["rule --allow 'fs.read_public*', which is more specific than --ask 'fs.read*'"],
+            ),
+        );
+    }
+
+    #[test]
+    fn stricter_rule_wins_if_neither_pattern_contains_the_other() {
+        let spec = ["allow fs.read_*", "ask fs.*_all"];
+        let asks = "rule --ask 'fs.*_all'";
+        check(&spec, "fs.read_all", (Level::AskRun, &[asks]));
+        let equal = ["allow fs.**", "ask fs.*"];
+        check(&equal, "fs.read", (Level::AskRun, &["rule --ask 'fs.*'"]));
+        // The allow is an exception to one ask, and not to the other one.
+        let two = ["allow fs.read_*", "ask fs.*", "ask *.read_all"];
+        let asks = "rule --ask '*.read_all'";
+        check(&two, "fs.read_all", (Level::AskRun, &[asks]));
+    }
+
+    #[test]
+    fn deny_has_no_exception() {
+        let spec = ["deny fs.*", "allow fs.read", "ask fs.read"];
+        check(&spec, "fs.read", (Level::Deny, &["rule --deny 'fs.*'"]));
+    }
+
+    #[test]
+    fn source_of_rule_does_not_matter() {
+        let rule = |level, pattern: &str, origin: Option<&str>| PatternRule {
+            level,
+            pattern: ToolPattern::parse(pattern).unwrap(),
+            origin: origin.map(str::to_owned),
+        };
+        for (allowing, asking) in [
+            (None, Some("airlock.toml:2")),
+            (Some("airlock.toml:2"), None),
+        ] {
+            let rules = vec![
+                rule(Level::Allow, "fs.read_*", allowing),
+                rule(Level::AskRun, "fs.*", asking),
+            ];
+            let consulted = Rules::new(rules, true).consult(&call(1, "fs.read_file", "{}"));
+            assert_eq!(consulted.level, Level::Allow);
+        }
+    }
+
+    #[test]
     fn unnamed_tool_is_not_allowed_by_default() {
         check(
             &[],
@@ -342,20 +480,55 @@ mod tests {
         );
     }
 
+    fn check_idle(spec: &[&str], tools: Option<&[&str]>, expected: &[&str]) {
+        let rules = rules(spec);
+        let tools = tools.map(|it| it.iter().map(|id| ToolId::parse(id).unwrap()));
+        let tools: Option<Vec<ToolId>> = tools.map(Iterator::collect);
+        let tools: Option<Vec<&ToolId>> = tools.as_ref().map(|it| it.iter().collect());
+        let found = rules.idle(tools.as_deref()).into_iter();
+        let found: Vec<_> = found
+            .map(|IdleRule { rule, why }| match why {
+                IdleReason::Overruled(other) => format!("{rule} by {other}"),
+                IdleReason::Unmatched { closest: None } => rule.to_string(),
+                IdleReason::Unmatched {
+                    closest: Some(tool),
+                } => format!("{rule} like {tool}"),
+            })
+            .collect();
+        assert_eq!(found, expected, "{spec:?}");
+    }
+
     #[test]
     fn rule_without_tool_suggests_closest_tool() {
-        let rules = rules(&["deny fs.delte", "allow fs.read", "ask zzz.q"]);
-        let catalog = catalog(&["fs.read", "fs.delete"]);
-        let found: Vec<_> = rules
-            .unmatched(&catalog)
-            .into_iter()
-            .map(|(rule, closest)| (rule.to_string(), closest.map(|id| id.to_string())))
-            .collect();
-        let expected = [
-            ("--deny 'fs.delte'".into(), Some("fs.delete".into())),
-            ("--ask 'zzz.q'".into(), None),
+        check_idle(
+            &["deny fs.delte", "allow fs.read", "ask zzz.q"],
+            Some(&["fs.read", "fs.delete"]),
+            &["--deny 'fs.delte' like fs.delete", "--ask 'zzz.q'"],
+        );
+    }
+
+    #[test]
+    fn rule_that_never_takes_effect_is_found() {
+        let covered = ["allow fs.read_*", "deny fs.*", "ask fs.**"];
+        let found = [
+            "--allow 'fs.read_*' by --deny 'fs.*'",
+            "--ask 'fs.**' by --deny 'fs.*'",
         ];
-        assert_eq!(found, expected);
+        check_idle(&covered, None, &found);
+        check_idle(&covered, Some(&["fs.read_x", "fs.write"]), &found);
+        let equal = ["allow fs.*", "ask fs.*"];
+        check_idle(&equal, None, &["--allow 'fs.*' by --ask 'fs.*'"]);
+        // Only the tools show that the narrower rules leave nothing.
+        let narrower = ["allow fs.*", "ask fs.read*", "deny fs.w*"];
+        check_idle(&narrower, None, &[]);
+        check_idle(&narrower, Some(&["fs.read", "fs.write", "fs.list"]), &[]);
+        check_idle(
+            &narrower,
+            Some(&["fs.read", "fs.write"]),
+            &["--allow 'fs.*' by --ask 'fs.read*'"],
+        );
+        check_idle(&["allow fs.*", "allow fs.read"], Some(&["fs.read"]), &[]);
+        check_idle(&["deny fs.*", "deny fs.read"], Some(&["fs.read"]), &[]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(crate) fn tool(id: &str) -> Tool {
         effects: Effects::default(),
         labelling: Arc::default(),
         pinned: None,
+        denied: false,
         stale: false,
         unwrap: false,
         args_check: ValueCheck::new(|args| match args.get("bad") {

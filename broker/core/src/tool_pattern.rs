@@ -66,6 +66,13 @@ impl ToolPattern {
     pub fn matches(&self, tool: &ToolId) -> bool {
         is_match(&self.server, &tool.server.0) && is_match(&self.tool, &tool.tool.0)
     }
+
+    /// Whether every name that matches this pattern also matches the other one, for all possible
+    /// names and not only those of existing tools.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        is_within(&self.server, &other.server) && is_within(&self.tool, &other.tool)
+    }
 }
 
 /// Matches a text against a pattern in which `*` matches any characters. Used for all name patterns
@@ -92,6 +99,14 @@ pub fn is_match(pattern: &str, text: &str) -> bool {
             }
         }
     }
+}
+
+/// Whether every text that matches `inner` also matches `outer`. This is exact: put a character
+/// that is in no pattern in place of each `*` of `inner`. If `outer` matches that text, then only a
+/// `*` of `outer` can have matched the character, so it also matches any other text in its place.
+/// The same argument shows that several patterns together cover `inner` only if one of them does.
+fn is_within(inner: &str, outer: &str) -> bool {
+    is_match(outer, &inner.replace('*', "\0"))
 }
 
 #[cfg(test)]
@@ -125,6 +140,56 @@ mod tests {
         check("git-*.log", &["git-hub.log"], &["git.log", "git-hub.logs"]);
         check("fs.read", &["fs.read"], &["fs.Read", "fs.reads", "fs.rea"]);
         check("fs.a*b*c", &["fs.abc", "fs.axbxbxc"], &["fs.acb", "fs.ab"]);
+    }
+
+    #[test]
+    fn pattern_is_within_another() {
+        for (inner, outer, expected, reverse) in [
+            ("fs.read_*", "fs.*", true, false),
+            ("fs.read", "fs.read", true, true),
+            ("fs.*", "*", true, false),
+            ("fs.**", "fs.*", true, true),
+            ("fs.*a*", "fs.*", true, false),
+            ("fs.a*b*c", "fs.a*c", true, false),
+            ("fs.read_*", "fs.*_all", false, false),
+            ("f*.read", "fs.*", false, false),
+            ("fs.read", "*.read", true, false),
+            ("fs.Read", "fs.read", false, false),
+        ] {
+            let [inner, outer] = [inner, outer].map(|it| ToolPattern::parse(it).unwrap());
+            assert_eq!(inner.is_within(&outer), expected, "{inner:?} {outer:?}");
+            assert_eq!(outer.is_within(&inner), reverse, "{outer:?} {inner:?}");
+        }
+    }
+
+    /// Returns all texts of up to `length` of these characters.
+    fn texts(characters: &str, length: usize) -> Vec<String> {
+        let mut all = vec![String::new()];
+        for _ in 0..length {
+            let longer = all.iter().flat_map(|text| {
+                let longer = |c: char| format!("{text}{c}");
+                characters.chars().map(longer).collect::<Vec<_>>()
+            });
+            let longer: Vec<_> = longer.collect();
+            all.extend(longer);
+            all.sort();
+            all.dedup();
+        }
+        all
+    }
+
+    #[test]
+    fn containment_equals_brute_force() {
+        // `c` is in no pattern, so the texts tell every two patterns of this length apart.
+        let words = texts("abc", 5);
+        let patterns = texts("ab*", 3);
+        for inner in &patterns {
+            for outer in &patterns {
+                let mut matching = words.iter().filter(|word| is_match(inner, word));
+                let expected = matching.all(|word| is_match(outer, word));
+                assert_eq!(is_within(inner, outer), expected, "{inner} in {outer}");
+            }
+        }
     }
 
     #[test]

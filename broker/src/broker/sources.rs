@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use airlock_core::catalog::Catalog;
 use airlock_core::decide::DecisionContext;
-use airlock_core::flow::{LabelConfig, UnmatchedLabelRule};
+use airlock_core::flow::{LabelConfig, LabelMisfit, UnmatchedLabelRule};
 use airlock_core::id::ToolId;
 use airlock_core::problem::Problem;
 use airlock_core::rules::{PatternRule, Rules};
 use airlock_core::session::DisclosedTools;
 use codegen::check::Absent;
+use codegen::description::Description;
 use codegen::names;
 use codegen::text::neutralise;
 
@@ -18,7 +20,7 @@ use super::server_tools::ServerTools;
 use super::status::{ServerState, ServerStatus};
 use super::tool_checks::CheckRegistry;
 use super::tool_snapshot::{ByName, ToolSnapshot};
-use super::tools::{ToolSet, unmatched};
+use super::tools::{ToolSet, idle};
 use super::{BuildError, lock_check, policies};
 use crate::config::PolicyConfig;
 use crate::tool_files::LoadedToolFiles;
@@ -116,10 +118,9 @@ impl ToolSources {
         if let Some(policies) = policies {
             rules = rules.with_policies(policies);
         }
-        if is_complete {
-            let idle = rules.unmatched(&tools.catalog).into_iter();
-            problems.extend(idle.map(|(rule, closest)| unmatched(rule, closest)));
-        }
+        let ids: Vec<&ToolId> = tools.catalog.tools().map(|tool| &tool.id).collect();
+        let all = is_complete.then_some(ids.as_slice());
+        problems.extend(rules.idle(all).into_iter().map(idle));
         Ok(LoadedRules {
             rules: Arc::new(rules),
             problems,
@@ -140,7 +141,7 @@ fn known(tools: ToolSet, server_registry: &ServerRegistry, ruling: &LoadedRules)
     }
     ToolSnapshot {
         decision_context: DecisionContext {
-            catalog: Arc::new(tools.catalog),
+            catalog: Arc::new(denied_marked(&tools.catalog, &ruling.rules)),
             rules: Arc::clone(&ruling.rules),
             disclosed: DisclosedTools::All,
         },
@@ -154,6 +155,11 @@ fn known(tools: ToolSet, server_registry: &ServerRegistry, ruling: &LoadedRules)
         servers: server_registry.statuses(),
         by_name: Arc::new(by_name),
     }
+}
+
+/// Marks the tools whose calls are always denied by a rule.
+fn denied_marked(catalog: &Catalog, rules: &Rules) -> Catalog {
+    catalog.with_denied(|tool| rules.always_denied(tool.owner, &tool.id).is_some())
 }
 
 /// Returns the problems of servers, followed by all others.
@@ -222,7 +228,22 @@ fn labels_unfitting(
         }
         problems.push(problem);
     }
+    let misfits = misfits(label_config, &tools.descriptions).into_iter();
+    problems.extend(misfits.map(|misfit| {
+        let what = format!("{misfit} ({})", misfit.origin);
+        Problem::new("label-unfitting", what, LabelMisfit::WHY, LabelMisfit::NEXT)
+    }));
     Ok(problems)
+}
+
+/// Returns the labels that name arguments which a tool does not have.
+pub(crate) fn misfits(label_config: &LabelConfig, tools: &[Description]) -> Vec<LabelMisfit> {
+    let id = |it: &Description| ToolId::parse(&format!("{}.{}", it.server, it.name)).ok();
+    let tools: Vec<_> = tools
+        .iter()
+        .filter_map(|it| Some((id(it)?, &*it.input_schema)))
+        .collect();
+    label_config.misfits(tools.iter().map(|(tool, schema)| (tool, *schema)))
 }
 
 fn labels_problem(unfitting: UnmatchedLabelRule) -> Problem {

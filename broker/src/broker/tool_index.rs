@@ -13,7 +13,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use airlock_core::catalog::{Catalog, Tool};
+use airlock_core::catalog::{Catalog, Tool, ToolOwner};
 use airlock_core::id::{Digest, ServerName, ToolId, ToolName};
 use airlock_core::search::{Document, Index, IndexedTexts, Ranker, Vectors, fused};
 use codegen::declare::{self, Level};
@@ -74,6 +74,9 @@ pub(crate) struct ToolIndex {
     /// The declarations of all tools, if they are short enough to be disclosed at once.
     pub(crate) at_once: Option<String>,
     by_name: Arc<HashMap<String, usize>>,
+    /// The tools whose calls are always denied by a rule, by all their names. No list and no search
+    /// shows them.
+    denied: Arc<HashMap<String, ToolId>>,
 }
 
 /// The limit for declarations that a host gets without requesting them.
@@ -93,7 +96,10 @@ impl ToolIndex {
     /// Builds the index, and reuses the vectors of tools that are in `before`.
     fn reusing_vectors(broker: Broker, limit: DeclareLimit, before: Option<&Vectors>) -> Self {
         let known = broker.known();
-        let tools = listed_tools(&known);
+        let (tools, denied) = listed_tools(&known);
+        let denied_names = names(&denied).into_iter();
+        let denied_names = denied_names
+            .filter_map(|(name, place)| Some((name, denied.get(place)?.tool.id.clone())));
         let (by_name, index) = thread::scope(|scope| {
             let indexing = scope.spawn(|| index(&known, &tools));
             let by_name = names(&tools);
@@ -113,6 +119,7 @@ impl ToolIndex {
             vectors: vectors.map(Arc::new),
             at_once: None,
             by_name: Arc::new(by_name),
+            denied: Arc::new(denied_names.collect()),
         };
         tool_index.at_once = tool_index.declarations_at_once(limit);
         tool_index
@@ -137,6 +144,7 @@ impl ToolIndex {
             vectors: self.vectors.clone(),
             at_once: self.at_once.clone(),
             by_name: Arc::clone(&self.by_name),
+            denied: Arc::clone(&self.denied),
         }
     }
 
@@ -148,6 +156,18 @@ impl ToolIndex {
     /// Finds a tool by any of its names: `server.tool`, `server_tool`, or the form in scripts.
     pub(crate) fn find(&self, name: &str) -> Option<&ListedTool> {
         self.tools.get(*self.by_name.get(name)?)
+    }
+
+    /// Returns why calls of this name are denied, if it names a tool that a rule always denies.
+    pub(crate) fn denial(&self, name: &str) -> Option<String> {
+        if self.by_name.contains_key(name) {
+            return None;
+        }
+        let tool = self.denied.get(name)?;
+        let rules = &self.known.decision_context.rules;
+        let denied = rules.always_denied(ToolOwner::Other, tool)?;
+        let why = denied.told.join("; ");
+        Some(format!("the call to `{tool}` was denied: {why}"))
     }
 
     /// Returns positions in `tools`, best match first.
@@ -345,9 +365,9 @@ fn usage(known: &ToolSnapshot, shown: &ListedTool) -> Value {
     })
 }
 
-fn listed_tools(known: &ToolSnapshot) -> Vec<ListedTool> {
-    let mut tools = Vec::new();
-    let rules = &known.decision_context.rules;
+/// Returns the tools that hosts and scripts may find, and those that a rule always denies.
+fn listed_tools(known: &ToolSnapshot) -> (Vec<ListedTool>, Vec<ListedTool>) {
+    let (mut tools, mut denied) = (Vec::new(), Vec::new());
     for server in &known.stubs.servers {
         for stub in &server.tools {
             let id = ToolId {
@@ -358,10 +378,14 @@ fn listed_tools(known: &ToolSnapshot) -> Vec<ListedTool> {
                 continue;
             };
             // airlock's own tools are neither searched nor listed here.
-            if tool.owner.is_own() || rules.deny_always(&id) {
+            if tool.owner.is_own() {
                 continue;
             }
-            tools.push(ListedTool {
+            let list = match tool.denied {
+                true => &mut denied,
+                false => &mut tools,
+            };
+            list.push(ListedTool {
                 tool,
                 name: id.to_string(),
                 flat: String::new(),
@@ -371,9 +395,11 @@ fn listed_tools(known: &ToolSnapshot) -> Vec<ListedTool> {
             });
         }
     }
-    tools.sort_by(|a, b| a.tool.id.cmp(&b.tool.id));
-    give_flat_names(&mut tools);
-    tools
+    for list in [&mut tools, &mut denied] {
+        list.sort_by(|a, b| a.tool.id.cmp(&b.tool.id));
+        give_flat_names(list);
+    }
+    (tools, denied)
 }
 
 /// Sets the flat names. A name that is too long, reserved or shared by two tools ends in a part of

@@ -58,6 +58,12 @@ impl ToolSnapshot {
         search_text::without_parameters(description)
     }
 
+    /// Whether a rule denies every call of the tool.
+    pub(crate) fn is_denied(&self, tool: &ToolId) -> bool {
+        let found = self.decision_context.catalog.find(tool);
+        found.is_some_and(|tool| tool.denied)
+    }
+
     pub(crate) fn description(&self, tool: &ToolId) -> Option<&Description> {
         let tools = self.by_name.get(&*tool.server.0)?;
         self.descriptions.get(*tools.get(&*tool.tool.0)?)

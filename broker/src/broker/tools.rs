@@ -8,7 +8,7 @@ use airlock_core::flow::LabelConfig;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::labels::Labelling;
 use airlock_core::problem::Problem;
-use airlock_core::rules::PatternRule;
+use airlock_core::rules::{IdleReason, IdleRule};
 use airlock_core::search::IndexedTexts;
 use airlock_core::tool_pattern::is_match;
 use codegen::description::Description;
@@ -88,12 +88,20 @@ impl ToolSet {
             let pin = offer.map(|offer| offer.pin.clone()).unwrap_or_default();
             let name = ServerName(stubs.server.as_str().into());
             let is_labelled = label_config.is_about(&name);
-            let labelled = |tool: Tool| match tool.owner {
+            let labelled = |stub: &ToolStub, tool: Tool| match tool.owner {
                 ToolOwner::Other if !is_labelled => tool,
-                owner => Tool {
-                    labelling: Arc::new(tool_discovery::labelling(owner, &tool.id, label_config)),
-                    ..tool
-                },
+                owner => {
+                    let labelling = tool_discovery::labelling(owner, &tool.id, label_config);
+                    let description = tools.descriptions.get(stub.description);
+                    let labelling = match description {
+                        Some(description) => labelling.fitted(&description.input_schema),
+                        None => labelling,
+                    };
+                    Tool {
+                        labelling: Arc::new(labelling),
+                        ..tool
+                    }
+                }
             };
             let around = ServerContext {
                 server: &name,
@@ -104,8 +112,8 @@ impl ToolSet {
             let known = stubs
                 .tools
                 .iter()
-                .filter_map(|stub| tools.tool(&around, stub, checks))
-                .map(|tool| Arc::new(labelled(tool)))
+                .filter_map(|stub| Some(labelled(stub, tools.tool(&around, stub, checks)?)))
+                .map(Arc::new)
                 .collect();
             servers.push(Server {
                 name,
@@ -150,6 +158,7 @@ impl ToolSet {
             effects: effects(description, around.trust),
             labelling: Arc::clone(around.labelling),
             pinned: around.pin.holds(description),
+            denied: false,
             stale: false,
             unwrap: stub.unwrap,
             args_check: tool_discovery::checked(owner, checks.args_check),
@@ -214,18 +223,25 @@ pub(super) fn tool_unusable(tool: &ToolId, why: String) -> Problem {
     Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
 }
 
-/// Returns the problem of a rule that matches no tool.
-pub(super) fn unmatched(rule: &PatternRule, closest: Option<ToolId>) -> Problem {
-    let next = closest.map_or_else(
-        || "`airlock types --detail names` lists all tools".to_owned(),
-        |tool| format!("did you mean `{tool}`?"),
-    );
-    Problem::new(
-        "rule-unmatched",
-        format!("the rule {rule} matches no tool"),
-        "",
-        next,
-    )
+/// Returns the problem of a rule that decides no call.
+pub(super) fn idle(IdleRule { rule, why }: IdleRule<'_>) -> Problem {
+    match why {
+        IdleReason::Overruled(other) => Problem::new(
+            "pattern-overruled",
+            format!("the rule {rule} never takes effect"),
+            format!("the rule {other} wins wherever both match"),
+            "remove one of the two rules, or change its pattern",
+        ),
+        IdleReason::Unmatched { closest } => Problem::new(
+            "rule-unmatched",
+            format!("the rule {rule} matches no tool"),
+            "",
+            closest.map_or_else(
+                || "`airlock types --detail names` lists all tools".to_owned(),
+                |tool| format!("did you mean `{tool}`?"),
+            ),
+        ),
+    }
 }
 
 /// Returns the effects of a tool from the configuration. Annotations count only if the server is

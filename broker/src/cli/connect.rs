@@ -26,8 +26,11 @@ pub(super) fn visit<T>(
     })
 }
 
-/// Whether a problem matters only for runs: a rule that matches no tool, or a tool that has another
+/// Whether a problem matters only for runs: a rule that decides no call, or a tool that has another
 /// name in scripts.
 pub(super) fn is_about_runs(problem: &Problem) -> bool {
-    matches!(&*problem.code, "rule-unmatched" | "tool-renamed")
+    matches!(
+        &*problem.code,
+        "rule-unmatched" | "pattern-overruled" | "tool-renamed"
+    )
 }

@@ -38,21 +38,20 @@ pub(super) struct ServerOptions {
     pub(super) skip_unreachable: bool,
 }
 
-/// Flags that allow calls, deny them, or require approval. Their order does not matter; the
-/// strictest rule wins.
+/// Flags that allow calls, deny them, or require approval. Their order does not matter.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct RuleOptions {
     /// Allow calls that match, without asking; for example 'fs.read_*'
     #[arg(long, value_name = "PATTERN")]
     allow: Vec<String>,
-    /// Ask a person about calls that match
+    /// Ask a person about calls that match, except those that a narrower --allow matches
     #[arg(long, value_name = "PATTERN")]
     ask: Vec<String>,
     /// Deny calls that match
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
-    /// Read a folder of Cedar rules. Calls that no rule permits are denied; --allow then has no
-    /// effect, but --ask and --deny still apply
+    /// Read a folder of Cedar rules. Calls that no rule permits are denied; --allow then only makes
+    /// exceptions to --ask, and --ask and --deny still apply
     #[arg(long = "policy", value_name = "FOLDER")]
     policies: Vec<PathBuf>,
     /// Read a folder with a project's own Cedar rules. It may contain only `forbid` rules, so it can

@@ -2,6 +2,8 @@
 
 pub(super) mod saved;
 
+use std::collections::HashSet;
+
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::tool_pattern::ToolPattern;
@@ -84,6 +86,8 @@ pub(super) struct TypeSource {
     pub(super) descriptions: Vec<Description>,
     pub(super) stubs: StubTable,
     pub(super) problems: Vec<Problem>,
+    /// The tools whose calls a rule always denies. They are not declared.
+    pub(super) denied: HashSet<ToolId>,
 }
 
 impl TypeSource {
@@ -115,13 +119,15 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         return Err(usage(what, why, "remove `--detail` or `--format`"));
     }
     let (format, detail, is_json) = (options.format, options.detail, options.json);
-    let (found, extraction) = found(options, environment, &screen)?;
+    let (mut found, extraction) = found(options, environment, &screen)?;
+    let denied = std::mem::take(&mut found.denied);
     let chosen = |server: &str, tool: &str| {
         let id = ToolId {
             server: ServerName(server.into()),
             tool: ToolName(tool.into()),
         };
-        patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(&id))
+        let is_chosen = patterns.is_empty() || patterns.iter().any(|it| it.matches(&id));
+        is_chosen && !denied.contains(&id)
     };
     // airlock's own tools can be called only from scripts, so only the declarations contain them.
     let found = match format {
@@ -203,10 +209,13 @@ fn found(
         let descriptions = broker.descriptions().to_vec();
         let mut problems = broker.problems();
         problems.extend(broker.unusable_tools());
+        let catalog = broker.catalog();
+        let denied = catalog.tools().filter(|tool| tool.denied);
         let found = TypeSource {
             stubs: StubTable::build(&descriptions),
             descriptions,
             problems,
+            denied: denied.map(|tool| tool.id.clone()).collect(),
         };
         broker.close().await;
         Ok((found, extraction))

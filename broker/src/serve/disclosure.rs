@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use airlock_core::code::Code;
 use airlock_core::session::{DESCRIPTIONS_URI, DisclosedTools};
 use codegen::uses::Uses;
 use serde_json::{Value, json};
@@ -49,7 +50,7 @@ pub(super) fn list(context: &ServeContext, tool_index: &ToolIndex, session: &Hos
 
 /// Returns the tools that a script uses or declares without access to their descriptions: they are
 /// not disclosed, and the script does not read their descriptions itself. Returns an error if a
-/// declared name is not a tool.
+/// declared name is not a tool, or if a rule always denies the tool.
 pub(super) fn missing(
     context: &ServeContext,
     tool_index: &ToolIndex,
@@ -57,6 +58,9 @@ pub(super) fn missing(
     uses: &Uses,
     declared: &[String],
 ) -> Result<Vec<String>, Value> {
+    if let Some(why) = declared.iter().find_map(|name| tool_index.denial(name)) {
+        return Err(denied(&why));
+    }
     let unknown: Vec<_> = declared
         .iter()
         .filter(|name| tool_index.find(name).is_none())
@@ -99,6 +103,11 @@ pub(super) fn missing(
         .filter(|tool| !is_allowed(tool) && !described.contains(tool.name.as_str()))
         .filter(|tool| is_used(tool));
     Ok(missing.map(|tool| tool.name.clone()).collect())
+}
+
+/// Builds the error for a tool that a rule always denies.
+pub(super) fn denied(why: &str) -> Value {
+    json!({"error": {"code": Code::Denied, "message": why}})
 }
 
 /// Builds the documented error for tools whose descriptions must be read first.

@@ -268,6 +268,9 @@ async fn call_tool(
     if let Some(answered) = own_tools::call(context, tool_index, request, name, args).await {
         return answered.into_result();
     }
+    if let Some(why) = tool_index.denial(name) {
+        return own_tools::OwnToolAnswer::error(disclosure::denied(&why)).into_result();
+    }
     let Some(tool) = tool_index.find(name) else {
         let message = format!("there is no tool `{}`", rpc::sanitize(name));
         return Err(RpcErrorResponse::invalid(message));

@@ -66,6 +66,7 @@ fn stub(name: &str) -> Option<ServerStubs> {
         flat,
         short: String::new(),
         order: Vec::new(),
+        hidden: false,
     }];
     Some(ServerStubs {
         name: server.to_owned(),

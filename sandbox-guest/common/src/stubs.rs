@@ -48,10 +48,15 @@ impl<'a> MentionedTools<'a> {
         }
     }
 
-    /// Returns the globals of one tool.
+    /// Returns the globals of one tool. A hidden tool has only those that the script names.
     pub fn names<'s>(&self, stub: &'s ToolStub) -> impl Iterator<Item = &'s str> {
-        let short = Some(&*stub.short).filter(|name| self.is_any || self.script.contains(name));
-        let flat = Some(&*stub.flat).filter(|name| self.is_any || self.underscored.contains(name));
+        let is_written = |name: &&str| self.script.contains(name);
+        let is_any = self.is_any && !stub.hidden;
+        let short = Some(&*stub.short).filter(|name| is_any || is_written(name));
+        let flat = Some(&*stub.flat).filter(|name| match self.is_any {
+            true => is_any || is_written(name),
+            false => self.underscored.contains(name),
+        });
         short
             .into_iter()
             .chain(flat)
@@ -96,7 +101,8 @@ pub fn find(stubs: &[ServerStubs], server: u16, member: &str) -> Option<u16> {
 pub fn members(stubs: &[ServerStubs], server: u16) -> impl Iterator<Item = &str> {
     let server = stubs.get(usize::from(server));
     let tools = server.map(|server| &server.tools);
-    let members = tools.into_iter().flatten().map(|tool| &*tool.member);
+    let shown = tools.into_iter().flatten().filter(|tool| !tool.hidden);
+    let members = shown.map(|tool| &*tool.member);
     members.filter(|member| *member != "then")
 }
 
@@ -109,10 +115,11 @@ pub fn unknown_member(stubs: &[ServerStubs], server: u16, name: &str) -> Option<
     let stubs = stubs.get(usize::from(server))?;
     let name: String = name.chars().take(100).collect();
     let mut sentence = format!("`{}` has no tool `{name}`", stubs.name);
-    let members = stubs.tools.iter().map(|tool| tool.member.as_str());
+    let shown = stubs.tools.iter().filter(|tool| !tool.hidden);
+    let members = shown.map(|tool| tool.member.as_str());
     if let Some(closest) = closest_name::closest(members.clone(), &name) {
         sentence.push_str(&format!("; did you mean `{closest}`?"));
-    } else if stubs.tools.len() <= TOOLS_NAMED_MAX {
+    } else if members.clone().count() <= TOOLS_NAMED_MAX {
         let names: Vec<_> = members.map(|member| format!("`{member}`")).collect();
         sentence.push_str(&format!("; it has {}", names.join(", ")));
     }
@@ -132,6 +139,7 @@ mod tests {
                 _ => String::new(),
             },
             order: Vec::new(),
+            hidden: false,
         };
         vec![ServerStubs {
             name: "fs".to_owned(),
@@ -164,6 +172,25 @@ mod tests {
         assert_eq!(tool_name(&stubs, (0, 1)), "fs.then");
         assert_eq!(tool_name(&stubs, (0, 2)), "fs.");
         assert_eq!(tool_name(&stubs, (1, 0)), "");
+    }
+
+    #[test]
+    fn hidden_tool_is_found_by_its_name_and_in_no_list() {
+        let mut stubs = server(&["read", "write", "delete"]);
+        stubs[0].tools[2].hidden = true;
+        assert_eq!(find(&stubs, 0, "delete"), Some(2));
+        assert_eq!(members(&stubs, 0).collect::<Vec<_>>(), ["read", "write"]);
+        assert_eq!(
+            unknown_member(&stubs, 0, "delte").as_deref(),
+            Some("`fs` has no tool `delte`; it has `read`, `write`")
+        );
+        let names = |script: &str| {
+            let meant = MentionedTools::by(script);
+            meant.names(&stubs[0].tools[2]).count()
+        };
+        assert_eq!(names("Object.keys(globalThis)"), 0);
+        assert_eq!(names("fs_delete({})"), 1);
+        assert_eq!(names("globalThis.fs_delete({})"), 1);
     }
 
     #[test]

@@ -249,6 +249,7 @@ impl FreshGuest {
             flat: format!("files_{name}"),
             short: String::new(),
             order: Vec::new(),
+            hidden: false,
         };
         let start = Start {
             script: script.to_owned(),

@@ -128,6 +128,7 @@ fn a_run_that_waits_has_written_few_pages() {
             flat: "files_list".to_owned(),
             short: String::new(),
             order: Vec::new(),
+            hidden: false,
         }],
     }];
     let mut guest = StartedGuest::of(&guest());

@@ -38,6 +38,7 @@ pub fn encode_start(start: &Start) -> Decoded<Vec<u8>> {
             w.text(&tool.short);
             w.count(tool.order.len());
             tool.order.iter().for_each(|name| w.text(name));
+            w.bool(tool.hidden);
         }
     }
     w.bytes(&start.input);
@@ -67,6 +68,7 @@ pub fn decode_start(frame: &[u8]) -> Decoded<Start> {
                         flat: r.text("flat name")?,
                         short: r.text("short name")?,
                         order: r.sequence("order", |r| r.text("argument name"))?,
+                        hidden: r.bool("hidden")?,
                     })
                 })?,
             })

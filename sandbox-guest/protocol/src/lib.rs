@@ -14,4 +14,4 @@ pub use message::{
 };
 
 /// Version of the protocol. Host and guest refuse messages of any other version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

@@ -52,6 +52,9 @@ pub struct ToolStub {
     /// The order of the arguments, for a script that passes values instead of one object; empty if
     /// the tool accepts only one object. The names are identifiers.
     pub order: Vec<String>,
+    /// Whether no list of the script's tools shows the tool, because a rule denies every call. A
+    /// script that knows the name can make the call, and learns of the denial.
+    pub hidden: bool,
 }
 
 /// The guest's number of a call: 0, 1, 2 … in the order of the calls in a run.

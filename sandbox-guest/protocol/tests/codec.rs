@@ -34,12 +34,13 @@ fn limits() -> impl Strategy<Value = GuestLimits> {
 }
 
 fn stubs() -> impl Strategy<Value = Vec<ServerStubs>> {
-    let names = (text(), text(), text(), vec(text(), 0..3));
-    let tool = names.prop_map(|(member, flat, short, order)| ToolStub {
+    let names = (text(), text(), text(), vec(text(), 0..3), any::<bool>());
+    let tool = names.prop_map(|(member, flat, short, order, hidden)| ToolStub {
         member,
         flat,
         short,
         order,
+        hidden,
     });
     let server = (text(), vec(tool, 0..4)).prop_map(|(name, tools)| ServerStubs { name, tools });
     vec(server, 0..4)

@@ -78,6 +78,7 @@ pub(super) fn stubs() -> Vec<ServerStubs> {
         flat: format!("{server}_{member}"),
         short: short.to_owned(),
         order: order.iter().map(|&name| name.to_owned()).collect(),
+        hidden: false,
     };
     let server = |&(name, tools): &(&str, &[_])| ServerStubs {
         name: name.to_owned(),

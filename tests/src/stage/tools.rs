@@ -16,12 +16,13 @@ type Answer = Result<Value, ToolFailure>;
 /// of the tools that answer at once.
 pub(super) fn all(log: &Arc<Log>, remark: &str) -> Vec<InProcessTool> {
     let any = || json!({"type": "object"});
+    let path = || json!({"type": "object", "properties": {"path": {}}});
     let tool = |name: &'static str, schema: Value, answer: fn(&Value) -> Answer| {
         quick(log, name, remark, schema, answer)
     };
     vec![
         tool("box.echo", any(), |args| Ok(args.clone())),
-        tool("box.write", any(), |_| Ok(json!({"ok": true}))),
+        tool("box.write", path(), |_| Ok(json!({"ok": true}))),
         tool("box.forbidden", any(), |_| {
             Ok(json!("this must never be seen"))
         }),

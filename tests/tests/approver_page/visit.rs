@@ -117,8 +117,8 @@ impl Visit {
 
     fn tool(&self, name: &str, verb: &str) -> InProcessTool {
         let (server, tool) = name.split_once('.').expect("a name with a dot");
-        let description =
-            json!({"name": tool, "description": verb, "inputSchema": {"type": "object"}});
+        let schema = json!({"type": "object", "properties": {"to": {}}});
+        let description = json!({"name": tool, "description": verb, "inputSchema": schema});
         let reached = Arc::clone(&self.reached);
         let reads = tool == "read";
         InProcessTool::new(server, description, move |args: Value| {

@@ -59,6 +59,74 @@ fn strictest_rule_wins_in_any_order() {
 }
 
 #[test]
+fn narrower_allow_is_exception_to_ask() {
+    let home = Home::new();
+    let code = "await demo.logs_services({}); \
+                try { await demo.tickets_create({title: 'x'}); } catch (e) { return e.code; }";
+    let rules = ["--allow", "demo.logs_*", "--ask", "demo.*"];
+    let run = [&["run", "--json", "--demo"][..], &rules, &["-e", code]].concat();
+    let report = home.run(run).expect_code(0).json();
+    assert_eq!(report["calls"][0]["decision"], "allow", "{report:#}");
+    let reasons = report["calls"][0]["reasons"].to_string();
+    assert!(
+        reasons.contains("more specific than --ask 'demo.*'"),
+        "{reasons}"
+    );
+    assert_ne!(report["calls"][1]["decision"], "allow", "{report:#}");
+}
+
+#[test]
+fn rule_without_effect_is_reported_at_start() {
+    let home = Home::new();
+    let rules = ["--allow", "demo.logs_*", "--deny", "demo.*"];
+    let run = [&["run", "--demo"][..], &rules, &["-e", "return 1"]].concat();
+    let ended = home.run(run).expect_code(0);
+    for part in [
+        "the rule --allow 'demo.logs_*' never takes effect",
+        "the rule --deny 'demo.*' wins wherever both match",
+        "pattern-overruled",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{ended}");
+    }
+}
+
+#[test]
+fn denied_tool_is_in_no_list_and_answers_denied() {
+    let home = Home::new();
+    let rules = ["--allow", "demo.*", "--deny", "demo.tickets_delete"];
+    let code = "const listed = Object.keys(demo).concat(Object.keys(globalThis)).join(); \
+                const described = await airlock.describe({tools: ['demo.tickets_delete']}).catch((e) => e.message); \
+                const codes = []; \
+                for (const call of [() => demo.tickets_delete({}), () => demo_tickets_delete({id: 1}), \
+                                    () => demo['tickets_' + 'delete']({id: 1})]) \
+                  try { await call(); } catch (e) { codes.push(e.code); } \
+                return [listed.includes('tickets_delete'), listed.includes('tickets_list'), described, codes];";
+    let run = [&["run", "--json", "--demo"][..], &rules, &["-e", code]].concat();
+    let report = home.run(run).expect_code(0).json();
+    let value = &report["value"];
+    assert_eq!(
+        (&value[0], &value[1]),
+        (&json!(false), &json!(true)),
+        "{report:#}"
+    );
+    let described = value[2].to_string();
+    assert!(
+        described.contains("denied: rule --deny 'demo.tickets_delete'"),
+        "{described}"
+    );
+    assert_eq!(value[3], json!(["denied", "denied", "denied"]));
+    home.write(
+        "airlock.toml",
+        "[rules]\nallow = [\"demo.*\"]\ndeny = [\"demo.tickets_delete\"]\n",
+    );
+    let types = home
+        .run(["types", "--demo", "--config", "airlock.toml"])
+        .expect_code(0);
+    assert!(!types.stdout.contains("tickets_delete"), "{types}");
+    assert!(types.stdout.contains("tickets_list"), "{types}");
+}
+
+#[test]
 fn ask_without_approver_denies() {
     let home = Home::new();
     let code =

@@ -184,6 +184,23 @@ fn explain_decides_hypothetical_call_like_a_run() {
     assert_eq!(said(&recorded), said(&imagined));
 }
 
+/// The arguments do not matter: the tool answers `denied` to every call.
+#[test]
+fn explain_names_rule_that_always_denies_tool() {
+    let home = home();
+    home.write("airlock.toml", "[rules]\ndeny = [\"demo.tickets_*\"]\n");
+    let call = json!({"tool": "demo.tickets_create"}).to_string();
+    let args = ["policy", "explain", &call, "--policy", "rules", "--demo"];
+    let args = [&args[..], &["--config", "airlock.toml"]].concat();
+    let explained = home.run(args).expect_code(0);
+    for part in [
+        "decision: denied (denied)",
+        "why: rule deny 'demo.tickets_*' (",
+    ] {
+        assert!(explained.stdout.contains(part), "{part}\n{explained}");
+    }
+}
+
 #[test]
 fn explain_error_suggests_next_step() {
     let home = home();

@@ -86,6 +86,49 @@ fn configured_labels_apply_to_saved_list() {
 }
 
 #[test]
+fn patterns_and_labels_of_configuration_are_checked() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    rule(
+        &home,
+        "permit(principal, action == Action::\"mail.draft\", resource);",
+    );
+    let config = "[servers.mail]\ncommand = \"no-such-program\"\n\
+                  [rules]\nallow = [\"mail.draft\", \"mail.nothing\"]\ndeny = [\"mail.*\"]\n\
+                  [labels.mail]\nreads = []\ndestinations = [\"/path\"]\n";
+    home.write("airlock.toml", config);
+    let found = check(&home, &["--from", "mail.json", "--config", "airlock.toml"]).expect_code(32);
+    for expected in [
+        "the rule allow 'mail.draft' never takes effect\n",
+        "  why: the rule deny 'mail.*' (",
+        " code: pattern-overruled\n",
+        "the label `/path` does not fit `mail.",
+        " code: label-unfitting\n",
+        "airlock.toml:4:1: ",
+    ] {
+        assert!(found.stdout.contains(expected), "{expected}\n{found}");
+    }
+    let excepted = [
+        "--except",
+        "pattern-overruled",
+        "--except",
+        "label-unfitting",
+    ];
+    let more = [
+        &["--from", "mail.json", "--config", "airlock.toml"][..],
+        &excepted,
+    ]
+    .concat();
+    check(&home, &more).expect_code(0);
+    // A pattern that matches no tool.
+    home.write("airlock.toml", "[rules]\nask = [\"mail.drafd\"]\n");
+    let found = check(&home, &["--from", "mail.json", "--config", "airlock.toml"]).expect_code(32);
+    for expected in ["did you mean `mail.draft`?\n", " code: pattern-unmatched\n"] {
+        assert!(found.stdout.contains(expected), "{expected}\n{found}");
+    }
+}
+
+#[test]
 fn rules_check_against_lock_file() {
     let home = Home::new();
     home.run(["lock", "--demo"]).expect_code(0);

@@ -238,12 +238,21 @@ impl TraceRunner {
     }
 }
 
+/// Returns the arguments that labels name. Labels count only for arguments of the input schema.
+fn labelled_arguments() -> Value {
+    let labels = std::fs::read_to_string(trace::folder().join("labels.toml"));
+    let labels = labels.expect("the labels of the traces");
+    let fields = labels.split('"').filter_map(|text| text.strip_prefix('/'));
+    let names = fields.filter_map(|field| field.split('/').next());
+    names.map(|name| (name.to_owned(), json!({}))).collect()
+}
+
 fn tool(name: &'static str, current: &Arc<Mutex<CurrentTrace>>) -> InProcessTool {
     let (server, tool) = name.split_once('.').expect("a name with a dot");
     let description = json!({
         "name": tool,
         "description": format!("The tool {tool}."),
-        "inputSchema": {"type": "object"},
+        "inputSchema": {"type": "object", "properties": labelled_arguments()},
     });
     let current = Arc::clone(current);
     InProcessTool::new(server, description, move |_: Value| {

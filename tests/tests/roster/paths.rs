@@ -20,6 +20,12 @@ paths = ["/path", "/paths/*"]
 project = "PROJECT"
 "#;
 
+/// Returns the tool `read`, with the arguments that the labels name.
+fn reading() -> Value {
+    let schema = json!({"type": "object", "properties": {"path": {}, "paths": {}}});
+    json!({"name": "read", "inputSchema": schema})
+}
+
 /// Returns the outcome of reading a path.
 const READ: &str =
     "const read = (path) => fs.read({ path }).then(() => 'returned', (e) => e.code);";
@@ -49,9 +55,9 @@ fn inside(home: &TempDir) -> String {
 #[tokio::test]
 async fn server_joining_during_run_changes_no_path_roots() {
     let home = TempDir::new().unwrap();
-    let fs = ChangingServer::new("fs", &[tool("read"), tool("wait")]);
+    let fs = ChangingServer::new("fs", &[reading(), tool("wait")]);
     // This server sorts before `fs`, so all tool positions shift when it joins.
-    let early = ChangingServer::new("aaa", &[tool("read"), tool("wait")]);
+    let early = ChangingServer::new("aaa", &[reading(), tool("wait")]);
     early.put("hold");
     let broker = broker(&home, &[&fs, &early]).await;
     until(&broker, |it| offers(it, "fs.read")).await;
@@ -74,7 +80,7 @@ async fn server_joining_during_run_changes_no_path_roots() {
 #[tokio::test]
 async fn too_many_paths_do_not_hide_outside_one() {
     let home = TempDir::new().unwrap();
-    let fs = ChangingServer::new("fs", &[tool("read")]);
+    let fs = ChangingServer::new("fs", &[reading()]);
     let broker = broker(&home, &[&fs]).await;
     until(&broker, |it| offers(it, "fs.read")).await;
     let code = "const paths = [...Array(10001).keys()].map(String).concat('~/x'); \

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::id::CallId;
-use crate::testing::{call, decision_context, grants};
+use crate::labels::{Field, Labelling};
+use crate::testing::{call, catalog_of, decision_context, grants, tool};
 use std::num::NonZeroU32;
 
 fn describe(decision: &Decision) -> String {
@@ -56,10 +57,48 @@ fn decide_allows_asks_or_denies_with_reasons() {
 #[test]
 fn invalid_arguments_are_refused_before_rules() {
     check(
-        &["deny *"],
+        &["ask *"],
         "fs.read",
         r#"{"bad":1}"#,
         "invalid-arguments: `bad` is not expected",
+    );
+}
+
+/// Reading the description would not help, and a call has one answer everywhere.
+#[test]
+fn denied_tool_answers_denied_before_anything_else() {
+    let mut denying = decision_context(&["deny fs.read"]);
+    denying.disclosed = DisclosedTools::Only(Arc::default());
+    for args in ["{}", r#"{"bad":1}"#] {
+        let decision = decide(call(1, "fs.read", args), &denying, &mut grants());
+        assert_eq!(describe(&decision), "denied: rule --deny 'fs.read'");
+    }
+    let other = decide(call(1, "fs.write", "{}"), &denying, &mut grants());
+    assert!(describe(&other).starts_with("not-disclosed: "));
+}
+
+#[test]
+fn argument_outside_schema_is_refused_if_label_names_it() {
+    let allowing = decision_context(&["allow *"]);
+    let catalog = catalog_of(vec![Tool {
+        labelling: Arc::new(Labelling {
+            unfit: vec![Field::parse("/path").unwrap()],
+            ..Labelling::default()
+        }),
+        ..tool("fs.read")
+    }]);
+    let labelled = DecisionContext {
+        catalog: Arc::new(catalog),
+        ..allowing
+    };
+    let decided = |args| {
+        let decision = decide(call(1, "fs.read", args), &labelled, &mut grants());
+        describe(&decision)
+    };
+    assert_eq!(decided(r#"{"file":"x"}"#), "allow: rule --allow '*'");
+    assert_eq!(
+        decided(r#"{"file":"x","path":"y"}"#),
+        "invalid-arguments: `/path` is not in the tool's input schema, and a label names it"
     );
 }
 

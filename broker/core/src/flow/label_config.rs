@@ -4,7 +4,10 @@
 //! overrides tables with `*`. If several tables with `*` match, the stricter value counts. A tool
 //! without any table counts as able to read and write everything.
 
+use std::fmt;
+
 use codegen::closest::closest;
+use serde_json::Value;
 
 use crate::catalog::Catalog;
 use crate::id::{ServerName, ToolId};
@@ -42,6 +45,38 @@ pub struct UnmatchedLabelRule {
     /// Whether this is certainly a mistake: the server is known, or its name is close to a known
     /// one. Otherwise the table may be meant for another run.
     pub is_certain: bool,
+}
+
+/// A labelled argument that a tool does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelMisfit {
+    /// File and line of the table.
+    pub origin: String,
+    pub field: Field,
+    pub tool: ToolId,
+    /// Number of further tools that do not have the argument.
+    pub more: usize,
+}
+
+/// Writes what is wrong: ``the label `/path` does not fit `fs.list` and 2 more tools``.
+impl fmt::Display for LabelMisfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field, tool, more, ..
+        } = self;
+        write!(f, "the label `{field}` does not fit `{tool}`")?;
+        match more {
+            0 => Ok(()),
+            1 => f.write_str(" and 1 more tool"),
+            more => write!(f, " and {more} more tools"),
+        }
+    }
+}
+
+impl LabelMisfit {
+    pub const WHY: &'static str = "the input schema has no such argument, so calls that have it are refused, and no fact comes from it";
+    pub const NEXT: &'static str =
+        "label only tools that have the argument, or override the key for the others";
 }
 
 impl LabelConfig {
@@ -124,6 +159,35 @@ impl LabelConfig {
         found
     }
 
+    /// Returns the labels that do not fit a tool: they name an argument that the tool's input
+    /// schema does not have. `tools` are the tools with their input schemas.
+    #[must_use]
+    pub fn misfits<'a>(
+        &self,
+        tools: impl IntoIterator<Item = (&'a ToolId, &'a Value)>,
+    ) -> Vec<LabelMisfit> {
+        let mut found: Vec<LabelMisfit> = Vec::new();
+        for (tool, schema) in tools {
+            for field in self.labelling(tool).fitted(schema).unfit {
+                let Some(saying) = self.of_server(tool).find(|it| it.names(&field, tool)) else {
+                    continue;
+                };
+                let origin = &saying.origin;
+                let is_same = |it: &&mut LabelMisfit| it.field == field && it.origin == *origin;
+                match found.iter_mut().find(is_same) {
+                    Some(misfit) => misfit.more += 1,
+                    None => found.push(LabelMisfit {
+                        origin: origin.clone(),
+                        tool: tool.clone(),
+                        field,
+                        more: 0,
+                    }),
+                }
+            }
+        }
+        found
+    }
+
     fn classes(&self) -> impl Iterator<Item = &Label> {
         self.0
             .iter()
@@ -146,7 +210,15 @@ impl LabelRule {
             destinations: self.destinations.clone().unwrap_or(base.destinations),
             fixed_destination: self.fixed_destination.unwrap_or(base.fixed_destination),
             paths: self.paths.clone().unwrap_or(base.paths),
+            unfit: base.unfit,
         }
+    }
+
+    /// Whether this table labels a field of the tool.
+    fn names(&self, field: &Field, tool: &ToolId) -> bool {
+        let is_about = self.tools.is_none() || self.is_about(&tool.tool.0);
+        let mut named = [&self.destinations, &self.paths].into_iter().flatten();
+        is_about && named.any(|fields| fields.contains(field))
     }
 
     fn is_about(&self, tool: &str) -> bool {
@@ -261,6 +333,35 @@ mod tests {
             &label_config,
             "web.get",
             &["private", "private:mail", "untrusted"],
+        );
+    }
+
+    #[test]
+    fn label_that_does_not_fit_every_tool_is_found() {
+        let field = |text: &str| Some(vec![Field::parse(text).unwrap()]);
+        let label_config = LabelConfig(vec![
+            LabelRule {
+                paths: field("/path"),
+                ..saying("fs", None, None)
+            },
+            LabelRule {
+                paths: field("/file"),
+                ..saying("fs", Some("open"), None)
+            },
+        ]);
+        let schema = |name: &str| serde_json::json!({"type": "object", "properties": {name: {"type": "string"}}});
+        let tools = [
+            ("fs.read", "path"),
+            ("fs.open", "file"),
+            ("fs.list", "folder"),
+            ("fs.find", "name"),
+        ];
+        let tools = tools.map(|(tool, name)| (ToolId::parse(tool).unwrap(), schema(name)));
+        let found = label_config.misfits(tools.iter().map(|(tool, schema)| (tool, schema)));
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            ["the label `/path` does not fit `fs.list` and 1 more tool"]
         );
     }
 

@@ -166,7 +166,7 @@ impl FlowTracker {
             .flat_map(|field| field.leaves(args.value()))
             .collect();
         let mut roots = BTreeSet::new();
-        let mut all_known = !named.is_empty();
+        let mut all_known = !named.is_empty() && !has_misplaced_path(&tool.labelling, args);
         for leaf in named {
             if lookalike::is_doubtful(&leaf.text) {
                 facts.lookalikes.insert(leaf.pointer);
@@ -265,7 +265,10 @@ fn destinations(
         .flat_map(|field| field.leaves(args.value()))
         .map(|leaf| (leaf.pointer, leaf.text))
         .collect();
-    if leaves.is_empty() {
+    let misplaced = fields.iter().chain(&labelling.unfit);
+    let misplaced = misplaced.filter(|field| field.is_misplaced(args.value()));
+    let misplaced: BTreeSet<String> = misplaced.map(ToString::to_string).collect();
+    if leaves.is_empty() && misplaced.is_empty() {
         facts.dest_explained = labelling.fixed_destination.then_some(true);
         return;
     }
@@ -276,7 +279,7 @@ fn destinations(
     );
     for (pointer, text) in &leaves {
         let destination = destination::read(text);
-        if !explains(&destination) {
+        if destination == Destination::Unclear || !explains(&destination) {
             facts.dest_unexplained.insert(pointer.clone());
         }
         if lookalike::is_doubtful(text) {
@@ -306,6 +309,10 @@ fn destinations(
             }
         }
     }
+    if !misplaced.is_empty() {
+        facts.dest_unexplained.extend(misplaced);
+        (hosts, addresses, domains) = (None, None, None);
+    }
     facts.dest_explained = Some(facts.dest_unexplained.is_empty());
     (facts.dest_hosts, facts.dest_addresses, facts.dest_domains) = (hosts, addresses, domains);
 }
@@ -331,8 +338,17 @@ pub(crate) fn facts_without_run(
         .lookalikes
         .extend(doubtful.map(|leaf| leaf.pointer.clone()));
     let roots = roots.filter(|roots| !roots.is_empty());
-    facts.path_roots = roots.filter(|_| !named.is_empty());
+    let is_known = !named.is_empty() && !has_misplaced_path(labelling, args);
+    facts.path_roots = roots.filter(|_| is_known);
     facts.large_texts = large_texts(args);
+}
+
+/// Whether a labelled path has another form than the label expects, so that its texts are unknown.
+fn has_misplaced_path(labelling: &Labelling, args: &Args) -> bool {
+    let fields = labelling.paths.iter();
+    fields
+        .into_iter()
+        .any(|field| field.is_misplaced(args.value()))
 }
 
 /// Returns the digest and length of each long text of a call.

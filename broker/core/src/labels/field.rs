@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use codegen::shape::{ExtraKeys, Kind, NamedShape, Shape, ToolShape};
 use serde_json::Value;
 
 /// A place in the arguments, which includes everything below it.
@@ -77,6 +78,29 @@ impl Field {
 }
 
 impl Field {
+    /// Whether a tool's input schema has a place for this argument. Keys that the schema does not
+    /// name count only where it describes a map.
+    #[must_use]
+    pub fn fits(&self, tool: &ToolShape) -> bool {
+        let mut fuel = FIT_STEPS_MAX;
+        let root = resolved(&tool.input, &tool.named, &mut fuel);
+        root.into_iter().any(|shape| match &shape.kind {
+            Kind::Object(object) => self.steps.split_first().is_some_and(|(step, rest)| {
+                let named = object.properties.iter().filter(|it| step.is(&it.name));
+                let mut shapes = named.map(|it| &it.shape);
+                shapes.any(|shape| has_place(rest, shape, &tool.named, &mut fuel))
+            }),
+            _ => false,
+        })
+    }
+
+    /// Whether a call has a value of another form at this place: a text where the field expects a
+    /// list, or a list where it expects members. Such a value has leaves that the field misses.
+    #[must_use]
+    pub(crate) fn is_misplaced(&self, args: &Value) -> bool {
+        is_misplaced(args, &self.steps)
+    }
+
     /// Writes texts to this place and creates missing parents. A single value becomes the first
     /// text; a list gets all texts.
     pub(crate) fn put(&self, args: &mut Value, texts: &[String]) {
@@ -99,6 +123,85 @@ impl Field {
         if let Value::Object(members) = value {
             members.shift_remove(last);
         }
+    }
+}
+
+/// Maximum number of shapes that are visited to find the place of one field.
+const FIT_STEPS_MAX: usize = 2_000;
+
+impl Step {
+    fn is(&self, key: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Key(wanted) => wanted == key,
+        }
+    }
+}
+
+/// Returns the alternatives of a shape. Without fuel there are none, so that nothing fits.
+fn resolved<'a>(shape: &'a Shape, named: &'a [NamedShape], fuel: &mut usize) -> Vec<&'a Shape> {
+    let mut open = vec![shape];
+    let mut found = Vec::new();
+    while let (Some(shape), true) = (open.pop(), *fuel > 0) {
+        *fuel -= 1;
+        match &shape.kind {
+            Kind::Union(members) | Kind::Intersection(members) => open.extend(members),
+            Kind::Named(index) => open.extend(named.get(*index).map(|it| &it.shape)),
+            _ => found.push(shape),
+        }
+    }
+    found
+}
+
+fn has_place(steps: &[Step], shape: &Shape, named: &[NamedShape], fuel: &mut usize) -> bool {
+    let Some((step, rest)) = steps.split_first() else {
+        return true;
+    };
+    let below = |shape: &Shape| -> Vec<Shape> {
+        match &shape.kind {
+            Kind::Array(item) => vec![Shape::clone(item)],
+            Kind::Tuple(tuple) => {
+                let further = tuple.rest.iter().map(|it| &**it);
+                tuple.items.iter().chain(further).cloned().collect()
+            }
+            Kind::Object(object) => {
+                let named = object.properties.iter().filter(|it| step.is(&it.name));
+                let named = named.map(|it| it.shape.clone());
+                let others = match &object.rest {
+                    ExtraKeys::Allowed(rules) => rules.as_slice(),
+                    ExtraKeys::Unsaid | ExtraKeys::Forbidden => &[],
+                };
+                named
+                    .chain(others.iter().map(|it| it.shape.clone()))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let alternatives = resolved(shape, named, fuel);
+    alternatives.into_iter().any(|shape| {
+        let is_open = matches!(shape.kind, Kind::Any);
+        let inner = below(shape);
+        is_open || inner.iter().any(|it| has_place(rest, it, named, fuel))
+    })
+}
+
+fn is_misplaced(value: &Value, steps: &[Step]) -> bool {
+    let Some((step, rest)) = steps.split_first() else {
+        return false;
+    };
+    match (step, value) {
+        (_, Value::Null) => false,
+        (Step::Any, Value::Array(items)) => items.iter().any(|it| is_misplaced(it, rest)),
+        (Step::Any, Value::Object(members)) => members.values().any(|it| is_misplaced(it, rest)),
+        (Step::Key(key), Value::Object(members)) => {
+            members.get(key).is_some_and(|it| is_misplaced(it, rest))
+        }
+        (Step::Key(key), Value::Array(items)) => match key.parse::<usize>() {
+            Ok(at) => items.get(at).is_some_and(|it| is_misplaced(it, rest)),
+            Err(_) => !items.is_empty(),
+        },
+        _ => true,
     }
 }
 
@@ -238,6 +341,61 @@ mod tests {
         check("/to/*", json!({"to": "not a list"}), &[]);
         check("/a~1b", json!({"a/b": 13}), &[("/a~1b", "13")]);
         check("/to", json!({"to": null, "x": true}), &[]);
+    }
+
+    #[test]
+    fn field_fits_named_arguments_of_schema() {
+        let properties = json!({
+            "to": {"type": "string"},
+            "cc": {"type": "array", "items": {"type": "string"}},
+            "message": {"type": "object", "properties": {"to": {"type": "string"}}},
+            "either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+            "anything": {},
+        });
+        let schema = json!({
+            "type": "object", "properties": properties, "additionalProperties": {"type": "string"},
+        });
+        let tool = json!({"name": "t", "inputSchema": schema});
+        let description = codegen::description::Description::parse("s", &tool).unwrap();
+        let shape = codegen::shape::tool_shape(&description);
+        for (field, expected) in [
+            ("/to", true),
+            ("/cc", true),
+            ("/cc/*", true),
+            ("/cc/0", true),
+            ("/message/to", true),
+            ("/message/*", true),
+            ("/either/*", true),
+            ("/headers/From", true),
+            ("/anything/to", true),
+            ("/*", true),
+            ("/path", false),
+            ("/to/*", false),
+            ("/message/path", false),
+            ("/cc/*/mail", false),
+        ] {
+            let found = Field::parse(field).unwrap().fits(&shape);
+            assert_eq!(found, expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn value_of_another_form_is_misplaced() {
+        for (field, args, expected) in [
+            ("/to/*", json!({"to": "a@b"}), true),
+            ("/to/*", json!({"to": ["a@b"]}), false),
+            ("/to/*", json!({"to": []}), false),
+            ("/to/*/mail", json!({"to": ["a@b"]}), true),
+            ("/to/mail", json!({"to": [{"mail": "a@b"}]}), true),
+            ("/to/mail", json!({"to": true}), true),
+            ("/to/mail", json!({"to": null}), false),
+            ("/to/mail", json!({}), false),
+            ("/to", json!({"to": {"x": "a@b"}}), false),
+        ] {
+            let found = Field::parse(field).unwrap().is_misplaced(&args);
+            assert_eq!(found, expected, "{field} {args}");
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Defines what a tool reads and writes, and which arguments name the destination. A labelling
 //! comes from the configuration, never from the server.
 
+use codegen::description::Description;
+use codegen::shape::{ToolShape, tool_shape};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::field::Field;
 use super::label::{Label, Labels};
@@ -19,6 +22,9 @@ pub struct Labelling {
     pub fixed_destination: bool,
     /// Arguments that are file paths on this machine.
     pub paths: Vec<Field>,
+    /// Labelled arguments that the tool's input schema does not have. No fact comes from them, and
+    /// a call that has one is refused.
+    pub unfit: Vec<Field>,
 }
 
 /// The effects that a tool has with its arguments.
@@ -48,6 +54,7 @@ impl Default for Labelling {
             destinations: Vec::new(),
             fixed_destination: false,
             paths: Vec::new(),
+            unfit: Vec::new(),
         }
     }
 }
@@ -74,11 +81,46 @@ impl Labelling {
         self
     }
 
+    /// Returns the labelling for a tool with this input schema. Facts about a call come only from
+    /// arguments that the schema has: a server may ignore any other one, and use another argument
+    /// in its place.
+    #[must_use]
+    pub fn fitted(mut self, input_schema: &Value) -> Self {
+        if self.destinations.is_empty() && self.paths.is_empty() {
+            return self;
+        }
+        let shape = input_shape(input_schema);
+        let fits = |field: &Field| shape.as_ref().is_some_and(|shape| field.fits(shape));
+        for fields in [&mut self.destinations, &mut self.paths] {
+            let (fit, unfit) = fields.drain(..).partition(fits);
+            *fields = fit;
+            extend(&mut self.unfit, &unfit);
+        }
+        self
+    }
+
+    /// Returns why a call with these arguments is refused, whatever the rules say.
+    #[must_use]
+    pub fn objection(&self, args: &Value) -> Option<String> {
+        let mut unfit = self.unfit.iter();
+        let field = unfit.find(|field| !field.leaves(args).is_empty())?;
+        Some(format!(
+            "`{field}` is not in the tool's input schema, and a label names it"
+        ))
+    }
+
     /// Whether a call can have any effect outside.
     #[must_use]
     pub fn is_sink(&self) -> bool {
         self.writes.external || self.writes.state
     }
+}
+
+/// Returns the shapes of a tool's arguments; `None` if the schema cannot be read.
+pub(crate) fn input_shape(input_schema: &Value) -> Option<ToolShape> {
+    let tool = json!({"name": "tool", "inputSchema": input_schema});
+    let description = Description::parse("server", &tool).ok()?;
+    Some(tool_shape(&description))
 }
 
 fn extend(fields: &mut Vec<Field>, others: &[Field]) {
@@ -102,6 +144,27 @@ mod tests {
     }
 
     #[test]
+    fn argument_outside_schema_gives_no_fact_and_is_refused() {
+        let field = |text: &str| Field::parse(text).unwrap();
+        let schema = json!({"type": "object", "properties": {"file": {"type": "string"}}});
+        let labelling = Labelling {
+            paths: vec![field("/path"), field("/file")],
+            ..Labelling::default()
+        };
+        let fitted = labelling.fitted(&schema);
+        assert_eq!(
+            (&*fitted.paths, &*fitted.unfit),
+            (&[field("/file")][..], &[field("/path")][..])
+        );
+        assert_eq!(fitted.objection(&json!({"file": "/etc/passwd"})), None);
+        let why = fitted.objection(&json!({"file": "/etc/passwd", "path": "/srv/x"}));
+        assert!(
+            why.unwrap()
+                .contains("`/path` is not in the tool's input schema")
+        );
+    }
+
+    #[test]
     fn stricter_combines_both_labellings() {
         let quiet = Labelling {
             reads: Labels::default(),
@@ -111,7 +174,7 @@ mod tests {
             },
             destinations: vec![Field::parse("/a").unwrap()],
             fixed_destination: true,
-            paths: Vec::new(),
+            ..Labelling::default()
         };
         let joined = quiet.clone().joined(&Labelling::default());
         assert_eq!(joined.reads, Labels::worst());

@@ -2,7 +2,9 @@
 //!
 //! Approval is a number in the context: 0 means none, 1 a grant for the run, 2 an approval of this
 //! call. The result is the smallest level at which a permit matches and no forbid does. A rule that
-//! cannot be evaluated denies the call; Cedar alone would skip the rule, even if it is a forbid.
+//! cannot be evaluated denies the call; Cedar alone would skip the rule, even if it is a forbid. A
+//! rule that reads an unmodelled argument of the call cannot be evaluated either: for Cedar the
+//! argument would be absent, and a `has` would be false although the server gets a value.
 //!
 //! Conditions that the prefilter can decide are not sent to Cedar. But a call is only permitted if
 //! Cedar itself confirms at least one matching permit.
@@ -14,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{Entities, Entity, EntityUid, Policy, PolicySet};
 
-use super::mentions::Mentions;
+use super::mentions::{ArgRead, Mentions};
 use super::model::Record;
 use super::prefilter::Test;
 use super::rule::Rule;
@@ -22,7 +24,7 @@ use super::vocabulary::{ToolWords, Vocabulary, action_uid, principal_uid, resour
 use crate::call::Args;
 use crate::facts::Facts;
 use crate::level::Level;
-use evaluation::Evaluation;
+use evaluation::{Evaluation, GroupResult};
 
 /// All rules, grouped by the tools that they can apply to.
 #[derive(Debug, Clone)]
@@ -41,6 +43,9 @@ pub(super) struct EngineVerdict {
     pub(super) forbids: Vec<usize>,
     /// The rules that could not be evaluated, and why.
     pub(super) errors: Vec<(usize, String)>,
+    /// The rules that read an unmodelled argument of the call, and its JSON pointer. If there are
+    /// any, no rule is evaluated.
+    pub(super) unseen: Vec<(usize, String)>,
 }
 
 /// Everything needed to evaluate a call of one tool.
@@ -60,6 +65,8 @@ struct ToolRules {
     asking: RuleGroup,
     /// The context members that any of the rules reads.
     mentions: Mentions,
+    /// The arguments that the rules read, each with the index of its rule.
+    reads: Vec<(usize, ArgRead)>,
 }
 
 #[derive(Debug, Default)]
@@ -118,18 +125,27 @@ impl Engine {
         })
     }
 
-    /// Whether no call of the tool can be allowed, with any arguments and facts: an unconditional
-    /// forbid applies to it, or no permit does. `false` means that it depends on the call.
-    pub(super) fn denies_always(&self, tool: &str) -> bool {
+    /// Whether the tool is part of the vocabulary.
+    pub(super) fn knows(&self, tool: &str) -> bool {
+        self.evaluators.contains_key(tool)
+    }
+
+    /// Returns the denial of every call of the tool, with any arguments and facts: unconditional
+    /// forbids apply to it, or no permit does. `None` means that it depends on the call.
+    pub(super) fn always_denied(&self, tool: &str) -> Option<EngineVerdict> {
+        let mut denied = GroupResult::default().found(Level::Deny);
         let Some(evaluator) = self.evaluators.get(tool) else {
-            return true;
+            return Some(denied);
         };
         let rules = &evaluator.rules;
-        let mut forbids = rules.fixed.rules.iter().filter(|rule| rule.forbids);
+        let forbids = rules.fixed.rules.iter().filter(|rule| rule.forbids);
+        let unconditional = forbids.filter(|rule| rule.test.always() == Some(true));
+        denied.forbids = unconditional.map(|rule| rule.at).collect();
         let all = rules.fixed.rules.iter().chain(&rules.asking.rules);
         let mut permits = all.filter(|rule| !rule.forbids);
-        forbids.any(|rule| rule.test.always() == Some(true))
-            || self.needs_permit && permits.all(|rule| rule.test.always() == Some(false))
+        let is_denied = !denied.forbids.is_empty()
+            || self.needs_permit && permits.all(|rule| rule.test.always() == Some(false));
+        is_denied.then_some(denied)
     }
 
     /// Returns `None` if the tool is not part of the vocabulary, or the context cannot be built.
@@ -137,6 +153,13 @@ impl Engine {
         let evaluator = self.evaluators.get(tool)?;
         let rules = &evaluator.rules;
         let mut evaluation = Evaluation::new(evaluator, args, facts)?;
+        let unseen = evaluation.unseen();
+        if !unseen.is_empty() {
+            return Some(EngineVerdict {
+                unseen,
+                ..GroupResult::default().found(Level::Deny)
+            });
+        }
         let fixed = evaluation.evaluate_group(&rules.fixed, 0);
         let mut lifted = Vec::new();
         for (approval, level) in (0..).zip([Level::Allow, Level::AskRun, Level::AskCall]) {
@@ -189,6 +212,8 @@ impl ToolRules {
             };
             group.rules.push(Arc::clone(ready));
             selected.mentions.join(&rule.mentions);
+            let reads = ArgRead::in_clauses(&rule.clauses).into_iter();
+            selected.reads.extend(reads.map(|read| (*at, read)));
         }
         Some(selected)
     }

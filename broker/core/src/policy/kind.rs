@@ -91,6 +91,9 @@ kinds! {
     ValueUnknown Warning "value-unknown" "A rule compares with a value that the tool's description does not list."
     OutOfRange Warning "out-of-range" "A rule compares a fact with a number that the fact never has."
     AlwaysTrue Warning "always-true" "A part of a condition is true for every call."
+    PatternOverruled Warning "pattern-overruled" "A pattern never takes effect, because other rules win wherever it matches."
+    PatternUnmatched Warning "pattern-unmatched" "A pattern matches no tool."
+    LabelUnfitting Warning "label-unfitting" "A label names an argument that a tool does not have."
     PartTwice Warning "part-twice" "A part of a condition is repeated."
 }
 

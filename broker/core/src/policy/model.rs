@@ -8,6 +8,7 @@ use codegen::shape::{Kind, NamedShape, Object, Shape, ToolShape};
 use serde_json::{Map, Value as Json, json};
 
 use super::context_value::{ContextValue, Members};
+use super::mentions::{ArgRead, pointer_step};
 
 /// Maximum number of shapes modelled for one tool; the rest is unmodelled.
 const SHAPES_MAX: usize = 5_000;
@@ -25,10 +26,10 @@ pub(crate) enum Type {
 }
 
 /// Whether a value of this type can fit the schema and still be invisible to rules.
-pub(crate) fn may_be_lost(kind: &Type) -> bool {
+fn is_bounded(kind: &Type) -> bool {
     match kind {
         Type::Long => true,
-        Type::Set(member) => may_be_lost(member),
+        Type::Set(member) => is_bounded(member),
         Type::Bool | Type::String | Type::Record(_) => false,
     }
 }
@@ -42,6 +43,9 @@ pub(crate) struct Member {
     pub(crate) always: bool,
     /// The type of the member; `None` if it is unmodelled.
     pub(crate) kind: Option<Type>,
+    /// Whether a call that fits the input schema can have a value here that rules do not see: a
+    /// number beyond 64 bits, `null`, or a value of another type.
+    pub(crate) may_be_lost: bool,
 }
 
 impl Record {
@@ -56,6 +60,29 @@ impl Record {
             Some(Type::Record(record)) => record,
             _ => Self::default(),
         }
+    }
+
+    /// Returns the pointers to the arguments that a call can have unmodelled, so that a rule does
+    /// not see what it reads. Returns `None` if the rule reads a whole record, whose members cannot
+    /// be listed.
+    pub(crate) fn may_hide(&self, read: &ArgRead) -> Option<Vec<String>> {
+        let mut found = Vec::new();
+        let mut pointer = String::new();
+        let mut record = Some(self);
+        for step in read.pointer.split('/').skip(1) {
+            pointer.push_str(&format!("/{step}"));
+            let within = record.take().into_iter().flat_map(|record| &record.0);
+            let mut named = within.filter(|(name, _)| pointer_step(name).get(1..) == Some(step));
+            let member = named.next().map(|(_, member)| member);
+            if member.is_none_or(|member| member.may_be_lost) {
+                found.push(pointer.clone());
+            }
+            match member.and_then(|member| member.kind.as_ref()) {
+                Some(Type::Record(inner)) => record = Some(inner),
+                _ => return Some(found),
+            }
+        }
+        (!read.is_value).then_some(found)
     }
 
     /// Returns the record type for a Cedar schema.
@@ -159,7 +186,7 @@ pub(crate) struct UnmodelledArgs {
 
 impl UnmodelledArgs {
     fn enter(&mut self, name: &str) {
-        self.way.push(name.replace('~', "~0").replace('/', "~1"));
+        self.way.push(pointer_step(name));
     }
 
     fn leave(&mut self) {
@@ -167,8 +194,7 @@ impl UnmodelledArgs {
     }
 
     fn here(&mut self) {
-        let pointer = self.way.iter().map(|step| format!("/{step}")).collect();
-        self.pointers.push(pointer);
+        self.pointers.push(self.way.concat());
     }
 }
 
@@ -238,6 +264,7 @@ impl Modeller<'_> {
             let modelled = self.model(&property.shape);
             let member = Member {
                 always: property.required && !modelled.nullable,
+                may_be_lost: modelled.nullable || modelled.kind.as_ref().is_none_or(is_bounded),
                 kind: modelled.kind,
             };
             (property.name.clone(), member)
@@ -305,13 +332,17 @@ fn merged(one: Type, other: Type, always: fn(bool, bool) -> bool, alone: bool) -
     let mut members = BTreeMap::new();
     for (name, member) in one {
         let member = match other.remove(name) {
-            Some(second) => Member {
-                always: always(member.always, second.always),
-                kind: match (member.kind.clone(), second.kind) {
+            Some(second) => {
+                let kind = match (member.kind.clone(), second.kind) {
                     (Some(a), Some(b)) => merged(a, b, always, alone),
                     _ => None,
-                },
-            },
+                };
+                Member {
+                    always: always(member.always, second.always),
+                    may_be_lost: member.may_be_lost || second.may_be_lost || kind.is_none(),
+                    kind,
+                }
+            }
             None => member_alone(member.clone(), alone),
         };
         members.insert(name.clone(), member);
@@ -325,6 +356,8 @@ fn merged(one: Type, other: Type, always: fn(bool, bool) -> bool, alone: bool) -
 fn member_alone(member: Member, alone: bool) -> Member {
     Member {
         always: member.always && alone,
+        // Another alternative may accept any value under this name.
+        may_be_lost: member.may_be_lost || !alone,
         ..member
     }
 }

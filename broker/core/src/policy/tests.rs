@@ -262,6 +262,51 @@ fn unmodelled_argument_is_named_and_required_one_denies() {
     );
 }
 
+/// Cedar would see no argument, and `has` would be false although the server gets a value.
+#[test]
+fn rule_that_reads_unmodelled_argument_denies() {
+    let over = "over: forbid(principal, action, resource) \
+                when { context.args has count && context.args.count > 100 };";
+    let without = "without: permit(principal, action, resource) \
+                   unless { context.args has count };";
+    let asking = "asking: forbid(principal, action, resource) \
+                  when { context.args has count && context.args.count > 100 } \
+                  unless { context.approval >= 1 };";
+    for (number, is_seen) in [
+        ("100", true),
+        ("9223372036854656000", true),
+        ("1e19", false),
+        ("1e300", false),
+        ("-1e300", false),
+    ] {
+        let text = format!(r#"{{"project":"x","count":{number}}}"#);
+        let judged = |rules: &[&str]| judge(rules, "ops.read", &text, &clean());
+        if is_seen {
+            assert!(
+                !judged(&[over])
+                    .reasons
+                    .concat()
+                    .contains("argument-unmodelled")
+            );
+            continue;
+        }
+        for (rules, deciding) in [
+            (&[ALL, over][..], "over"),
+            (&[ALL, asking], "asking"),
+            (&[ALL, without], "without"),
+        ] {
+            check(rules, "ops.read", &text, (Level::Deny, &[deciding]));
+            let reasons = judged(rules).reasons.concat();
+            assert!(reasons.contains("argument-unmodelled"), "{reasons}");
+            assert!(reasons.contains("`/count`"), "{reasons}");
+            let told = judged(rules).told.concat();
+            assert!(told.contains("argument-unmodelled"), "{told}");
+        }
+        // A rule that does not read the argument is evaluated as usual.
+        check(&[ALL], "ops.read", &text, (Level::Allow, &["all"]));
+    }
+}
+
 /// Cedar also ends a comment at a carriage return.
 #[test]
 fn carriage_return_ends_comment() {

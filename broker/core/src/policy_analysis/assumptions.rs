@@ -12,8 +12,9 @@ use crate::facts::{Facts, OUTSIDE};
 use crate::flow::KnownDestinations;
 use crate::id::ToolId;
 use crate::labels::Labelling;
-use crate::policy::mentions::{ARGS, Mentions};
-use crate::policy::model::{Record, Type, may_be_lost};
+use crate::policy::fact::UNMODELLED;
+use crate::policy::mentions::{ARGS, Mentions, pointer_step};
+use crate::policy::model::{Record, Type};
 
 const DEPTH_MAX: usize = 8;
 /// Upper bound of counts, byte totals and times: no run reaches it.
@@ -61,7 +62,7 @@ impl ToolSubject {
         let sample = schema_sample::arguments(input_schema);
         Some(Self {
             tool,
-            labelling: labelling.into(),
+            labelling: labelling.fitted(input_schema).into(),
             known: Arc::clone(&around.known),
             roots: Arc::clone(&around.roots),
             input_schema: Arc::new(input_schema.clone()),
@@ -76,7 +77,8 @@ impl ToolSubject {
     }
 
     pub(super) fn names_places(&self) -> bool {
-        !self.labelling.destinations.is_empty()
+        // A value of another form than an unfit field expects is an unexplained destination.
+        !self.labelling.destinations.is_empty() || !self.labelling.unfit.is_empty()
     }
 
     pub(super) fn names_paths(&self) -> bool {
@@ -302,7 +304,10 @@ impl Choices<'_> {
             };
             let here = [way, std::slice::from_ref(name)].concat();
             let mut guards = guards.to_vec();
-            if !member.always || may_be_lost(kind) {
+            if member.may_be_lost && self.mentions.facts.contains(UNMODELLED) {
+                self.lost(way, name, member.always, &guards);
+            }
+            if !member.always || member.may_be_lost {
                 guards.push(format!("{} has {}", read(way), quoted(name)));
             }
             match (kind, schema) {
@@ -333,6 +338,19 @@ impl Choices<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Adds that a member is visible or unmodelled, and never both. A required one is one of them.
+    fn lost(&mut self, way: &[String], name: &str, always: bool, guards: &[String]) {
+        let within = way.iter().skip(1).map(String::as_str).chain([name]);
+        let pointer: String = within.map(pointer_step).collect();
+        let seen = format!("({} has {})", read(way), quoted(name));
+        let lost = format!("context.{UNMODELLED}.contains({})", quoted(&pointer));
+        let condition = match always {
+            true => format!("{seen} != {lost}"),
+            false => format!("!({seen} && {lost})"),
+        };
+        self.bound(way, guards, Some(condition));
     }
 
     fn bound(&mut self, way: &[String], guards: &[String], condition: Option<String>) {

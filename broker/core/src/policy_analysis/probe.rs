@@ -10,8 +10,8 @@ use super::generator::{Generator, PartialRequest};
 use super::rng::Rng;
 use crate::facts::Facts;
 use crate::policy::Policies;
-use crate::policy::fact::FACTS;
-use crate::policy::mentions::{ARGS, Mentions};
+use crate::policy::fact::{FACTS, UNMODELLED};
+use crate::policy::mentions::{ARGS, ArgRead, Mentions};
 use crate::policy::model::{Record, UnmodelledArgs};
 use crate::policy::rule::Rule;
 
@@ -21,6 +21,8 @@ pub(super) struct Probe<'a> {
     pub(super) mentions: Mentions,
     pub(super) record: &'a Record,
     roots: Vec<String>,
+    /// Pointers to the arguments that rules read and that a call can have unmodelled.
+    hidden: Vec<String>,
     chance: Rng,
     turn: usize,
 }
@@ -44,7 +46,12 @@ impl<'a> Probe<'a> {
             .vocabulary()
             .tools
             .get(&subject.tool.to_string())?;
+        let reads = rules.iter().map(|rule| ArgRead::in_clauses(&rule.clauses));
+        let hidden = reads
+            .flatten()
+            .filter_map(|read| words.args.may_hide(&read));
         Some(Self {
+            hidden: hidden.flatten().collect(),
             subject,
             rules,
             mentions,
@@ -85,6 +92,11 @@ impl<'a> Probe<'a> {
                     self.want(&mut sketch, rule, truth);
                 }
             }
+        }
+        if turn % 8 == 5
+            && let Some(pointer) = self.chance.pick(&self.hidden)
+        {
+            sketch.insert(UNMODELLED.to_owned(), json!([pointer]));
         }
         sketch
     }

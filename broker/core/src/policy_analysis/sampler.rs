@@ -15,7 +15,7 @@ use crate::labels::Label;
 use crate::limits::Limits;
 use crate::policy::fact::UNMODELLED;
 use crate::policy::mentions::{ARGS, Mentions};
-use crate::policy::model::{Record, Type, may_be_lost};
+use crate::policy::model::{Record, Type};
 
 /// A Monday, in milliseconds since the epoch.
 const MONDAY_MS: u64 = 1_795_392_000_000;
@@ -77,9 +77,10 @@ fn arguments(
             record,
             &is_mentioned,
         );
-        let is_lost = |it: &Json| it.as_array().is_some_and(|items| !items.is_empty());
-        if sketch.get(UNMODELLED).is_some_and(is_lost) {
-            members.insert("x".into(), Json::Null);
+        for pointer in texts(sketch, UNMODELLED) {
+            if !hide(members, record, &pointer) {
+                members.insert("x".into(), Json::Null);
+            }
         }
     }
     destinations(subject, sketch, &mut args);
@@ -87,6 +88,42 @@ fn arguments(
         return None;
     }
     Args::parse(args.to_string().as_bytes(), &Limits::default()).ok()
+}
+
+/// Puts a value that rules do not see at a JSON pointer. Returns false if the text is no pointer to
+/// a place in the arguments.
+fn hide(members: &mut Map<String, Json>, record: &Record, pointer: &str) -> bool {
+    let Some((before, last)) = pointer.rsplit_once('/') else {
+        return false;
+    };
+    let name = |step: &str| step.replace("~1", "/").replace("~0", "~");
+    let (mut members, mut record) = (members, Some(record));
+    for step in before.split('/').skip(1) {
+        let step = name(step);
+        let member = record.and_then(|it| it.0.get(&step));
+        record = match member.and_then(|it| it.kind.as_ref()) {
+            Some(Type::Record(inner)) => Some(inner),
+            _ => None,
+        };
+        match members.get_mut(&step) {
+            Some(Json::Object(inner)) => members = inner,
+            _ => return false,
+        }
+    }
+    let last = name(last);
+    let kind = record.and_then(|it| it.0.get(&last)?.kind.as_ref());
+    members.insert(last, unseen(kind));
+    true
+}
+
+/// Returns a value that fits a schema of this type, or that a nullable one accepts, and that rules
+/// do not see.
+fn unseen(kind: Option<&Type>) -> Json {
+    match kind {
+        Some(Type::Long) => json!(HUGE),
+        Some(Type::Set(item)) => json!([unseen(Some(item))]),
+        _ => Json::Null,
+    }
 }
 
 /// Replaces the members of an object that rules see by the sketch's values, and keeps the others.
@@ -111,8 +148,8 @@ fn lay(
                 members.insert(name.clone(), to_plain_json(value));
             }
             // The member is required, and rules must not see its value.
-            (None, kind) if member.always && may_be_lost(kind) => {
-                members.insert(name.clone(), json!(HUGE));
+            (None, kind) if member.always && member.may_be_lost => {
+                members.insert(name.clone(), unseen(Some(kind)));
             }
             (None, _) => {
                 members.shift_remove(name);
@@ -142,8 +179,8 @@ fn destinations(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json)
     }
     let odd = !texts(sketch, "lookalikes").is_empty();
     if odd {
-        // The second letter is Cyrillic.
-        wanted = vec!["d\u{43e}cs.example".to_owned()];
+        // Some file systems drop the dot at the end.
+        wanted = vec!["https://docs.example/a.".to_owned()];
     }
     let fields = &subject.labelling.destinations;
     if !wanted.is_empty() {

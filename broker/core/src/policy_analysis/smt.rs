@@ -4,7 +4,7 @@
 //! Two things differ from plain Cedar. A number that does not fit into 64 bits is absent for rules
 //! although the schema requires it, so the number is optional here. And an evaluation error denies
 //! in airlock, while Cedar skips the rule; so `total` adds a forbid for the calls on which a rule
-//! errs. The overflow of a product of two values cannot be expressed. Such an overflow only denies
+//! errs, or reads an argument that `context.unmodelled` contains. The overflow of a product of two values cannot be expressed. Such an overflow only denies
 //! more calls, so a proof that a call is denied holds. Comparisons of two sides check for it.
 
 mod connective;
@@ -216,6 +216,9 @@ impl<'a> ToolRules<'a> {
             for rule in policies.about(&subject.tool) {
                 read.mentions.join(&rule.mentions);
                 named_in(rule, &mut read.named, &mut read.written);
+                if !matches!(total::hidden(rule, &words.args), Some(None)) {
+                    read.mentions.facts.insert(UNMODELLED.to_owned());
+                }
                 match RuleBody::from_rule(rule, &words.args) {
                     Some(part) => rules.push(part),
                     None => {
@@ -283,7 +286,7 @@ impl RuleBody {
         Some(Self {
             id: rule.id.to_string(),
             may_err: conditions(&body).any(|(_, it)| overflow::is_open(it)),
-            bodies: total::bodies(&body, args)?,
+            bodies: total::bodies(&body, total::hidden(rule, args)?, args)?,
         })
     }
 }

@@ -57,6 +57,7 @@ pub fn stubs() -> Vec<ServerStubs> {
                 flat: format!("{name}_{tool}"),
                 short: String::new(),
                 order: Vec::new(),
+                hidden: false,
             })
             .collect(),
     };

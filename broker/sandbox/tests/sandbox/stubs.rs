@@ -402,6 +402,7 @@ fn three_hundred_tools_are_available() {
             flat: format!("logs_tool_{n}"),
             short: String::new(),
             order: Vec::new(),
+            hidden: false,
         })
         .collect();
     let told = drive(&start, BOUNDS, |call| {

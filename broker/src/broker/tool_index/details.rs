@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use airlock_core::catalog::Tool;
+use airlock_core::code::Code;
 use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,10 @@ impl ToolDetails<'_> {
     pub(crate) fn declarations(&self) -> String {
         let mut text = ToolIndex::declared(&self.known, &self.found, Level::Full);
         for (name, entry) in &self.entries {
-            if entry.get("error").is_some() {
+            let error = entry.get("error").and_then(Value::as_str);
+            if let (Some(error), true) = (error, entry.get("code").is_some()) {
+                text.push_str(&format!("// {error}\n"));
+            } else if error.is_some() {
                 let available = entry.get("available_tools").cloned().unwrap_or_default();
                 text.push_str(&format!(
                     "// `{name}` was not found; there are {available}\n"
@@ -105,10 +109,13 @@ pub(crate) fn look_up<'a>(tool_index: &'a ToolIndex, wanted: &[String]) -> ToolD
                 }
                 ToolIndex::full(&known, shown, name)
             }
-            None => json!({
-                "error": format!("Tool '{}' not found", sanitize(name)),
-                "available_tools": available(tool_index, name, each.max(AVAILABLE_SHOWN_MIN)),
-            }),
+            None => match tool_index.denial(name) {
+                Some(why) => json!({"code": Code::Denied, "error": why}),
+                None => json!({
+                    "error": format!("Tool '{}' not found", sanitize(name)),
+                    "available_tools": available(tool_index, name, each.max(AVAILABLE_SHOWN_MIN)),
+                }),
+            },
         };
         entries.insert(sanitize(name), entry);
     }

@@ -4,15 +4,21 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use airlock_core::flow::LabelMisfit;
+use airlock_core::id::ToolId;
 use airlock_core::policy::{Finding, Kind, Place, Policies, Severity};
 use airlock_core::problem::Problem;
+use airlock_core::rules::{IdleReason, IdleRule};
 use clap::Args;
 use codegen::closest::closest;
+use codegen::description::Description;
 use serde_json::{Value, json};
 
 use super::format::{Files, FormatOptions, PolicyFormat};
 use super::proofs::{ProofOptions, Proofs};
 use super::sources::{LoadError, RuleSources, SourceOptions};
+use crate::broker::misfits;
+use crate::broker::tool_discovery::{self, OwnTools};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -52,6 +58,7 @@ pub(super) fn run(
         Ok(opened) => match opened.rules.policies() {
             Some(policies) => {
                 let mut checked = PolicyCheckReport::new(policies);
+                checked.findings.extend(configured(&opened));
                 if options.proofs.prove {
                     let around = (environment, screen);
                     let about = (&opened, policies);
@@ -77,6 +84,60 @@ pub(super) fn run(
     }
     checked.leave_out(exceptions)?;
     checked.show(options.format.format(), &files, Style::default())
+}
+
+/// Returns the findings about the configuration's patterns and labels.
+fn configured(opened: &RuleSources) -> Vec<Finding> {
+    let own = OwnTools {
+        discovery: true,
+        extraction: true,
+    };
+    let own = tool_discovery::descriptions(own);
+    let id = |it: &Description| ToolId::parse(&format!("{}.{}", it.server, it.name)).ok();
+    let tools = opened.descriptions.iter().chain(&own).filter_map(id);
+    let tools: Vec<ToolId> = tools.collect();
+    let tools: Vec<&ToolId> = tools.iter().collect();
+    let pattern = |IdleRule { rule, why }: IdleRule<'_>| {
+        let place = place(rule.origin.as_deref().unwrap_or_default());
+        let id = rule.id();
+        match why {
+            IdleReason::Overruled(other) => Finding::new(
+                Kind::PatternOverruled,
+                place,
+                format!("the rule {id} never takes effect"),
+                format!("the rule {other} wins wherever both match"),
+                "remove one of the two rules, or change its pattern",
+            ),
+            IdleReason::Unmatched { closest } => Finding::new(
+                Kind::PatternUnmatched,
+                place,
+                format!("the rule {id} matches no tool"),
+                "",
+                closest.map_or_else(
+                    || "`airlock types --detail names` lists all tools".to_owned(),
+                    |tool| format!("did you mean `{tool}`?"),
+                ),
+            ),
+        }
+    };
+    let label = |misfit: LabelMisfit| {
+        let (place, what) = (place(&misfit.origin), misfit.to_string());
+        let (why, next) = (LabelMisfit::WHY, LabelMisfit::NEXT);
+        Finding::new(Kind::LabelUnfitting, place, what, why, next)
+    };
+    let labels = misfits(&opened.flow.label_config, &opened.descriptions);
+    let patterns = opened.rules.idle(Some(&tools)).into_iter().map(pattern);
+    patterns.chain(labels.into_iter().map(label)).collect()
+}
+
+/// Returns the place that an origin such as `airlock.toml:12` names.
+fn place(origin: &str) -> Place {
+    let (file, line) = origin.rsplit_once(':').unwrap_or((origin, ""));
+    Place {
+        file: file.into(),
+        line: line.parse().unwrap_or(1),
+        column: 1,
+    }
 }
 
 /// Prints the findings about invalid rules, for commands that need valid rules.

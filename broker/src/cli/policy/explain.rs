@@ -237,8 +237,18 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
         assuming: None,
         tool: tool.clone(),
     };
-    if errors.is_empty() {
-        let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
+    let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
+    if let Some(denied) = opened.rules.always_denied(owner, &tool) {
+        explained.decision = "denied (denied)".into();
+        explained.reasons = denied.reasons;
+        return Ok(explained);
+    }
+    let labelling = tool_discovery::labelling(owner, &tool, &opened.flow.label_config);
+    let labelling = labelling.fitted(&description.input_schema);
+    explained
+        .reasons
+        .extend(labelling.objection(canonical.value()));
+    if explained.reasons.is_empty() {
         let call = Call {
             id: CallId(1),
             tool,

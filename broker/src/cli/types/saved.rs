@@ -1,5 +1,6 @@
 //! Reads tools from saved `tools/list` results or from a lock file, instead of from servers.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use airlock_core::id::ServerName;
@@ -95,6 +96,7 @@ fn described(
         stubs: StubTable::build(&descriptions),
         descriptions,
         problems,
+        denied: HashSet::new(),
     })
 }
 

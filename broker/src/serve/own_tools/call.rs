@@ -42,6 +42,9 @@ pub(super) async fn call(
         Ok(None) => return OwnToolAnswer::wrong("`name` is missing; expected server.tool"),
         Err(why) => return OwnToolAnswer::wrong(why),
     };
+    if let Some(why) = tool_index.denial(name) {
+        return OwnToolAnswer::error(disclosure::denied(&why));
+    }
     let Some(tool) = tool_index.find(name) else {
         return OwnToolAnswer::wrong(format!(
             "there is no tool `{}`; find tools with search_tools",

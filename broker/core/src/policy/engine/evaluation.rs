@@ -7,7 +7,7 @@ use cedar_policy::{Authorizer, Context, PolicySet, Request, RestrictedExpression
 
 use super::super::context_value::{ContextValue, Members, pairs};
 use super::super::fact::{FACTS, UNMODELLED};
-use super::super::mentions::{APPROVAL, ARGS, Mentions};
+use super::super::mentions::{APPROVAL, ARGS, ArgRead, Mentions};
 use super::super::model::UnmodelledArgs;
 use super::{EngineVerdict, PreparedRule, RuleGroup, ToolEvaluator};
 use crate::call::Args;
@@ -18,6 +18,8 @@ pub(super) struct Evaluation<'a> {
     evaluator: &'a ToolEvaluator,
     /// The context members that the rules read, and the approval level that is being tried.
     context: Members<'a>,
+    /// JSON pointers to the arguments that the rules read at least in part and cannot see.
+    unmodelled: Vec<String>,
     /// The same members as Cedar values, without the approval; built on first use.
     pairs: Option<Vec<(String, RestrictedExpression)>>,
     authorizer: Authorizer,
@@ -38,12 +40,27 @@ impl<'a> Evaluation<'a> {
         args: &'a Args,
         facts: &'a Facts,
     ) -> Option<Self> {
+        let mut lost = UnmodelledArgs::default();
         Some(Self {
             evaluator,
-            context: context(evaluator, args, facts)?,
+            context: context(evaluator, args, facts, &mut lost)?,
+            unmodelled: lost.pointers,
             pairs: None,
             authorizer: Authorizer::new(),
         })
+    }
+
+    /// Returns the rules that read an argument whose value they cannot see, and its JSON pointer.
+    pub(super) fn unseen(&self) -> Vec<(usize, String)> {
+        let reads = self.evaluator.rules.reads.iter();
+        let unseen = |(at, read): &(usize, ArgRead)| {
+            let mut hiding = self.unmodelled.iter();
+            let pointer = hiding.find(|pointer| read.is_hidden_by(pointer))?;
+            Some((*at, pointer.clone()))
+        };
+        let mut unseen: Vec<_> = reads.filter_map(unseen).collect();
+        unseen.dedup();
+        unseen
     }
 
     pub(super) fn evaluate_group(&mut self, group: &RuleGroup, approval: i64) -> GroupResult {
@@ -166,8 +183,14 @@ impl<'a> FilteredGroup<'a> {
     }
 }
 
-/// Returns the context members that the rules for a tool read, without the approval.
-fn context<'a>(evaluator: &ToolEvaluator, args: &'a Args, facts: &'a Facts) -> Option<Members<'a>> {
+/// Returns the context members that the rules for a tool read, without the approval. Adds pointers
+/// to the unmodelled parts of arguments that the rules read.
+fn context<'a>(
+    evaluator: &ToolEvaluator,
+    args: &'a Args,
+    facts: &'a Facts,
+    unmodelled: &mut UnmodelledArgs,
+) -> Option<Members<'a>> {
     let mentions: &Mentions = &evaluator.rules.mentions;
     let is_mentioned = |name: &str| mentions.everything || mentions.facts.contains(name);
     let mut members: Members<'a> = FACTS
@@ -185,9 +208,7 @@ fn context<'a>(evaluator: &ToolEvaluator, args: &'a Args, facts: &'a Facts) -> O
     }
     if mentions.everything || !mentions.args.is_empty() {
         let wanted = |name: &str| mentions.everything || mentions.args.contains(name);
-        let values = evaluator
-            .args
-            .values(object, wanted, &mut UnmodelledArgs::default());
+        let values = evaluator.args.values(object, wanted, unmodelled);
         members.insert(ARGS, ContextValue::Record(values));
     }
     Some(members)
@@ -220,6 +241,7 @@ impl GroupResult {
             permits,
             forbids,
             errors,
+            unseen: Vec::new(),
         }
     }
 }

@@ -45,7 +45,7 @@ fn tool_is_always_denied_if_no_call_can_be_allowed() {
             .tools
             .keys()
             .map(|name| ToolId::parse(name).unwrap());
-        let denied = tools.filter(|tool| policies.denies_always(tool));
+        let denied = tools.filter(|tool| policies.always_denied(tool).is_some());
         denied.map(|tool| tool.to_string()).collect()
     };
     let all = ["mail.send", "ops.read", "ops.write-all"];
@@ -61,7 +61,7 @@ fn tool_is_always_denied_if_no_call_can_be_allowed() {
     let written = "written: forbid(principal, action, resource) unless { false || !true };";
     assert_eq!(hidden(&[ALL, written]), all);
     let stranger = ToolId::parse("else.where").unwrap();
-    assert!(load(&[ALL]).denies_always(&stranger));
+    assert!(load(&[ALL]).always_denied(&stranger).is_some());
 }
 
 #[test]

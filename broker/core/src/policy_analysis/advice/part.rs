@@ -11,14 +11,13 @@ use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
 use crate::policy::kind::Kind;
 use crate::policy::mentions::ARGS;
-use crate::policy::model::{Member, may_be_lost};
+use crate::policy::model::Member;
 use crate::policy::repair::solved;
 use crate::policy::vocabulary::ToolWords;
 
 /// Whether the schema requires the member and rules see every value of it.
 fn is_always_seen(member: &Member) -> bool {
-    let is_kept = |kind| !may_be_lost(kind);
-    member.always && member.kind.as_ref().is_some_and(is_kept)
+    member.always && !member.may_be_lost
 }
 
 /// Bound for small numbers: sums of counts and smaller numbers stay far within 64 bits.
@@ -62,8 +61,8 @@ impl Advice<'_> {
     /// evaluation fails.
     fn reads_lost(&self, expr: &Expr) -> bool {
         let is_lost = |words: &ToolWords, name: &str| {
-            let kind = words.args.0.get(name).map(|member| member.kind.as_ref());
-            !matches!(kind, Some(Some(kind)) if !may_be_lost(kind))
+            let member = words.args.0.get(name);
+            member.is_none_or(|member| member.may_be_lost)
         };
         match path(expr).as_deref() {
             Some([ARGS, name]) => self.tools().any(|words| is_lost(words, name)),

@@ -5,8 +5,10 @@ use serde_json::{Value as Json, json};
 
 use super::connective::{and, either, not};
 use super::overflow;
+use crate::policy::fact::UNMODELLED;
 use crate::policy::mentions::ARGS;
-use crate::policy::model::{Member, Record, Type, may_be_lost};
+use crate::policy::mentions::ArgRead;
+use crate::policy::model::{Member, Record, Type};
 use crate::policy::rule::Rule;
 use crate::policy::vocabulary::ToolWords;
 
@@ -16,9 +18,9 @@ struct Total {
     errs: Option<Json>,
 }
 
-/// Returns a rule and a forbid of all calls on which it errs, or `None` if the two cannot be
-/// separated.
-pub(super) fn bodies(rule: &Json, args: &Record) -> Option<Vec<Json>> {
+/// Returns a rule and a forbid of all calls on which it errs or reads an unmodelled argument, or
+/// `None` if the two cannot be separated.
+pub(super) fn bodies(rule: &Json, hidden: Option<Json>, args: &Record) -> Option<Vec<Json>> {
     let mut all: Option<Total> = None;
     for condition in rule.get("conditions")?.as_array()? {
         let is_when = condition.get("kind")?.as_str()? == "when";
@@ -34,12 +36,32 @@ pub(super) fn bodies(rule: &Json, args: &Record) -> Option<Vec<Json>> {
         return Some(vec![body(effect, None)]);
     };
     let mut bodies = vec![body(effect, Some(holds))];
+    let errs = either(hidden, errs);
     bodies.extend(errs.map(|errs| body("forbid", Some(errs))));
     Some(bodies)
 }
 
-/// The calls of a tool on which a rule errs: it reads a number that does not fit into 64 bits, or
-/// its arithmetic overflows.
+/// Returns the condition that a call has an unmodelled argument which the rule reads. The inner
+/// value is `None` if no call can have one; the outer one if the condition cannot be expressed.
+pub(super) fn hidden(rule: &Rule, args: &Record) -> Option<Option<Json>> {
+    let mut all = None;
+    let mut pointers = Vec::new();
+    for read in ArgRead::in_clauses(&rule.clauses) {
+        pointers.extend(args.may_hide(&read)?);
+    }
+    pointers.sort();
+    pointers.dedup();
+    for pointer in pointers {
+        let context = json!({"Var": "context"});
+        let unmodelled = json!({".": {"left": context, "attr": UNMODELLED}});
+        let one = json!({"contains": {"left": unmodelled, "right": {"Value": pointer}}});
+        all = either(all, Some(one));
+    }
+    Some(all)
+}
+
+/// The calls of a tool on which a rule errs: it reads an unmodelled argument, or its arithmetic
+/// overflows.
 #[derive(Debug, PartialEq)]
 pub(in crate::policy_analysis) enum Errors {
     Never,
@@ -49,8 +71,9 @@ pub(in crate::policy_analysis) enum Errors {
 
 impl Errors {
     pub(in crate::policy_analysis) fn from_rule(rule: &Rule, words: &ToolWords) -> Self {
+        let args = &words.args;
         let body = rule.policy.to_json().ok();
-        let bodies = body.and_then(|body| bodies(&body, &words.args));
+        let bodies = body.and_then(|body| bodies(&body, hidden(rule, args)?, args));
         match bodies.map(|all| all.into_iter().nth(1)) {
             None => Self::Unknown,
             Some(None) => Self::Never,
@@ -62,9 +85,9 @@ impl Errors {
 /// Returns the arguments as rules see them: numbers that may be too large become optional.
 pub(super) fn as_seen(record: Record) -> Record {
     let member = |(name, member): (String, Member)| {
-        let is_lost = member.kind.as_ref().is_some_and(may_be_lost);
         let member = Member {
-            always: member.always && !is_lost,
+            always: member.always && !member.may_be_lost,
+            may_be_lost: member.may_be_lost,
             kind: member.kind.map(|kind| match kind {
                 Type::Record(inner) => Type::Record(as_seen(inner)),
                 kind => kind,
@@ -183,7 +206,7 @@ fn there(way: &[String], args: &Record) -> Option<Json> {
         }
     }
     let member = record.0.get(last)?;
-    if !member.always || !may_be_lost(member.kind.as_ref()?) {
+    if !member.always || !member.may_be_lost {
         return None;
     }
     let mut object = json!({"Var": "context"});
