@@ -8,5 +8,4 @@ mod labelling;
 pub use field::{BadField, Field};
 pub(crate) use field::{Leaf, leaves};
 pub use label::{BadLabel, Label, Labels};
-pub(crate) use labelling::input_shape;
 pub use labelling::{Labelling, Writes};

@@ -345,10 +345,8 @@ pub(crate) fn facts_without_run(
 
 /// Whether a labelled path has another form than the label expects, so that its texts are unknown.
 fn has_misplaced_path(labelling: &Labelling, args: &Args) -> bool {
-    let fields = labelling.paths.iter();
-    fields
-        .into_iter()
-        .any(|field| field.is_misplaced(args.value()))
+    let mut fields = labelling.paths.iter();
+    fields.any(|field| field.is_misplaced(args.value()))
 }
 
 /// Returns the digest and length of each long text of a call.

@@ -157,33 +157,32 @@ fn has_place(steps: &[Step], shape: &Shape, named: &[NamedShape], fuel: &mut usi
     let Some((step, rest)) = steps.split_first() else {
         return true;
     };
-    let below = |shape: &Shape| -> Vec<Shape> {
-        match &shape.kind {
-            Kind::Array(item) => vec![Shape::clone(item)],
-            Kind::Tuple(tuple) => {
-                let further = tuple.rest.iter().map(|it| &**it);
-                tuple.items.iter().chain(further).cloned().collect()
-            }
-            Kind::Object(object) => {
-                let named = object.properties.iter().filter(|it| step.is(&it.name));
-                let named = named.map(|it| it.shape.clone());
-                let others = match &object.rest {
-                    ExtraKeys::Allowed(rules) => rules.as_slice(),
-                    ExtraKeys::Unsaid | ExtraKeys::Forbidden => &[],
-                };
-                named
-                    .chain(others.iter().map(|it| it.shape.clone()))
-                    .collect()
-            }
-            _ => Vec::new(),
-        }
-    };
     let alternatives = resolved(shape, named, fuel);
     alternatives.into_iter().any(|shape| {
-        let is_open = matches!(shape.kind, Kind::Any);
-        let inner = below(shape);
-        is_open || inner.iter().any(|it| has_place(rest, it, named, fuel))
+        let mut inner = inner(shape, step).into_iter();
+        matches!(shape.kind, Kind::Any) || inner.any(|it| has_place(rest, it, named, fuel))
     })
+}
+
+/// Returns the shapes of what one step leads to.
+fn inner<'a>(shape: &'a Shape, step: &Step) -> Vec<&'a Shape> {
+    match &shape.kind {
+        Kind::Array(item) => vec![item],
+        Kind::Tuple(tuple) => {
+            let further = tuple.rest.iter().map(|it| &**it);
+            tuple.items.iter().chain(further).collect()
+        }
+        Kind::Object(object) => {
+            let named = object.properties.iter().filter(|it| step.is(&it.name));
+            let named = named.map(|it| &it.shape);
+            let others = match &object.rest {
+                ExtraKeys::Allowed(rules) => rules.as_slice(),
+                ExtraKeys::Unsaid | ExtraKeys::Forbidden => &[],
+            };
+            named.chain(others.iter().map(|it| &it.shape)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn is_misplaced(value: &Value, steps: &[Step]) -> bool {

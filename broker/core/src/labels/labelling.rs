@@ -117,7 +117,7 @@ impl Labelling {
 }
 
 /// Returns the shapes of a tool's arguments; `None` if the schema cannot be read.
-pub(crate) fn input_shape(input_schema: &Value) -> Option<ToolShape> {
+fn input_shape(input_schema: &Value) -> Option<ToolShape> {
     let tool = json!({"name": "tool", "inputSchema": input_schema});
     let description = Description::parse("server", &tool).ok()?;
     Some(tool_shape(&description))

@@ -113,3 +113,24 @@ fn rule_without_permit_is_no_query() {
     // The comparison of a query with itself is settled, the one with a stricter query is not.
     assert!(theory.is_settled(grant, Some(grant)) && !theory.is_settled(grant, Some(none)));
 }
+
+/// The rule can match no number that it sees, and still denies the numbers that it does not see.
+#[test]
+fn rule_that_matches_nothing_denies_unseen_arguments() {
+    let all = "@@ permit(principal, action, resource);";
+    let never = "@id(\"y\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource) \
+                 when { context.args.n == 1 && context.args.n == 2 };";
+    let (both, subjects) = rules(&format!("{all}\n{never}"));
+    let seen = explore(&both, &subjects[0], &LEVELS, &[], 200);
+    assert!(seen.of(Level::Deny).is_some());
+    assert!(seen.of(Level::Allow).is_some());
+    let (less, _) = rules(all);
+    let sides = [both, less];
+    let policies: Vec<_> = sides.iter().map(|it| it.policies().unwrap()).collect();
+    let theory = SolverProblem::new(&policies, &subjects[0])
+        .unwrap()
+        .unwrap();
+    let [before, after] = [0, 1].map(|side| AllowQuery { side, approval: 0 });
+    assert!(!theory.is_same() && !theory.is_settled(after, Some(before)));
+    assert!(theory.is_settled(before, Some(after)));
+}
