@@ -97,6 +97,34 @@ pub(crate) fn workbench() -> Result<()> {
     shipped(&targets, &["workbench::", "large::"], &[], complaint)
 }
 
+/// Compares answers of `airlock policy diff` and `can` about random rules with concrete calls, and
+/// measures no times.
+pub(crate) fn proofs(words: &[&str]) -> Result<()> {
+    let count = match words {
+        [] => 1_000,
+        [count] => count.replace([',', '_'], "").parse::<u64>()?,
+        _ => bail!("expected at most one number after `bench proofs`"),
+    };
+    let test = "no_call_contradicts_diff_or_can_on_random_pairs";
+    let status = Command::new("cargo")
+        .args([
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "airlock",
+            "--lib",
+            test,
+        ])
+        .args(["--", "--nocapture"])
+        .env("AIRLOCK_POLICY_PAIRS", count.to_string())
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    anyhow::ensure!(status.success(), "a call contradicts an answer about rules");
+    Ok(())
+}
+
 /// Measures search, by running a test of the broker and showing its figures.
 pub(crate) fn search() -> Result<()> {
     let status = std::process::Command::new("cargo")

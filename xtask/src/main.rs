@@ -26,6 +26,7 @@ usage: cargo xtask COMMAND
   bench outside-text             measure how fast hostile rules, files, schemas and streams are refused
   bench workbench                measure a reviewer's commands, with 300 rules over 300 tools
   bench tokens [FILE…]           count the tokens of declarations, and those of the servers' JSON
+  bench proofs [PAIRS]           compare proofs about PAIRS random pairs of rules (1,000) with calls
   bench replay                   replay recorded tasks and attacks under the shipped policies
   bench policy                   measure a decision with 10, 100 and 1,000 rules
   bench check                    measure the check of a script before a run
@@ -65,6 +66,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "hostile", rest @ ..] => bench::hostile(rest),
         ["bench", "outside-text"] => bench::outside_text(),
         ["bench", "tokens", rest @ ..] => bench::tokens::run(rest),
+        ["bench", "proofs", words @ ..] => bench::proofs(words),
         ["bench", "replay"] => bench::replay(),
         ["bench", "workbench"] => bench::workbench(),
         ["bench", "policy"] => bench::medians::POLICY.run(),

@@ -13,6 +13,7 @@ mod shares;
 mod texts;
 mod tracker;
 
+pub(crate) use destination::{can_be_address, can_be_domain, domain_of, web_address_of};
 pub use known_destinations::{BadDestination, KnownDestinations};
 pub use label_config::{LabelConfig, LabelMisfit, LabelRule, UnmatchedLabelRule};
 pub(crate) use paths::named;

@@ -29,6 +29,8 @@ pub const JOURNAL: u8 = 31;
 pub const POLICY: u8 = 32;
 /// The servers' descriptions differ from the lock file.
 pub const LOCK: u8 = 33;
+/// A question about policies has neither an example nor a proof as its answer.
+pub const OPEN: u8 = 34;
 /// Cancelled, by Ctrl-C or a signal.
 pub const CANCELLED: u8 = 130;
 

@@ -25,6 +25,8 @@ pub struct FlowConfig {
     pub known: KnownDestinations,
     /// The labels of a run's input.
     pub input_labels: Labels,
+    /// Whether a file was read that could label tools.
+    pub is_configured: bool,
 }
 
 impl FlowConfig {
@@ -246,7 +248,10 @@ pub(super) fn gather(
     files: Vec<FileFlow>,
     absent: MissingRoot,
 ) -> Result<(FlowConfig, Vec<Problem>), Problem> {
-    let mut flow = FlowConfig::default();
+    let mut flow = FlowConfig {
+        is_configured: !files.is_empty(),
+        ..FlowConfig::default()
+    };
     let mut warnings = Vec::new();
     let mut known = Vec::new();
     let mut labels = Vec::new();

@@ -4,7 +4,8 @@
 use airlock_core::level::Level;
 use airlock_core::policy::Policies;
 use airlock_core::policy_analysis::{
-    self, AllowQuery, Example, ExamplesByLevel, LEVELS, Seed, SolverProblem, ToolSubject,
+    self, AllowQuery, Example, ExamplesByLevel, LEVELS, LabelAssumption, Seed, SolverProblem,
+    ToolSubject,
 };
 use airlock_core::rules::Rules;
 
@@ -27,8 +28,8 @@ pub(crate) enum Reachability {
     Example(Box<Example>),
     /// It is certain that no call is decided at the level.
     Never(ProofGround),
-    /// No example was found, and nothing is proved.
-    Nothing { why: String },
+    /// Neither an example nor a proof was found.
+    Open { why: String },
 }
 
 /// The rules and the tool in question, and the calls to try first.
@@ -101,9 +102,7 @@ impl Prover {
                     for example in policy_analysis::decide_model(rules, subject, &model) {
                         seen.note(example);
                     }
-                    "the solver reports such a call, but airlock could not build one that \
-                     the rules confirm"
-                        .to_owned()
+                    unconfirmed(subject)
                 }
             },
         };
@@ -115,7 +114,7 @@ impl Prover {
         }
         match seen.of(level) {
             Some(example) => Reachability::Example(example.clone().into()),
-            None => Reachability::Nothing { why },
+            None => Reachability::Open { why },
         }
     }
 
@@ -144,6 +143,21 @@ impl Prover {
         }
         open.unwrap_or(ProofVerdict::Proved)
     }
+}
+
+/// Returns the reason why no answer follows from a solver's model that no call confirms.
+pub(super) fn unconfirmed(subject: &ToolSubject) -> String {
+    let why = match (subject.label_assumption, subject.lacks_sample()) {
+        (LabelAssumption::Any, _) => {
+            "no configuration labels the tools, and labels decide: name the configuration of the \
+             runs with `--config` or `--labels`"
+        }
+        (_, true) => "airlock could not build arguments that fit the tool's input schema",
+        (_, false) => {
+            "the solver reports such a call, but airlock could not build one that the rules confirm"
+        }
+    };
+    why.to_owned()
 }
 
 /// Returns the query for calls that are allowed with the approval of this level, without an error

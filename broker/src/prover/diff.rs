@@ -7,7 +7,7 @@ use airlock_core::policy_analysis::{
 };
 use airlock_core::rules::Rules;
 
-use super::can::{TRIES_ALL, theory};
+use super::can::{TRIES_ALL, theory, unconfirmed};
 use super::{ProofGround, ProofVerdict, Prover};
 
 const TRIES_FIRST: usize = 48;
@@ -22,8 +22,8 @@ pub(crate) enum DiffOutcome {
     Example(Box<DecisionChange>),
     /// It is certain that no call is decided differently.
     Never(ProofGround),
-    /// No call was found that is decided differently, and nothing is proved.
-    Nothing { why: String },
+    /// Neither a call that is decided differently nor a proof was found.
+    Open { why: String },
 }
 
 /// The changes for the calls of one tool.
@@ -110,9 +110,7 @@ impl Prover {
                     if is_found(found) {
                         return Err(String::new());
                     }
-                    let why = "the solver reports such a call, but airlock could not build one \
-                               that the rules confirm";
-                    open = Some(why.to_owned());
+                    open = Some(unconfirmed(asked.subject));
                 }
             }
         }
@@ -200,6 +198,6 @@ fn parted(example: Option<DecisionChange>, proof: Result<ProofGround, String>) -
     match (example, proof) {
         (Some(apart), _) => DiffOutcome::Example(apart.into()),
         (None, Ok(ground)) => DiffOutcome::Never(ground),
-        (None, Err(why)) => DiffOutcome::Nothing { why },
+        (None, Err(why)) => DiffOutcome::Open { why },
     }
 }

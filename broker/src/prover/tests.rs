@@ -5,6 +5,7 @@
 #[path = "../../../tests/src/apt.rs"]
 mod apt;
 mod idle;
+mod random_pairs;
 mod real;
 #[expect(
     unreachable_pub,
@@ -51,6 +52,16 @@ fn set(texts: &str, labelling: Labelling) -> Set {
         "filter": {"type": "object", "properties": {
             "owner": {"type": "string"}, "depth": {"type": "integer"}}},
     }});
+    try_set(texts, labelling, &schema, &FlowSettings::default()).unwrap()
+}
+
+/// Returns a rule set for one tool, or `None` if airlock refuses the rules.
+fn try_set(
+    texts: &str,
+    labelling: Labelling,
+    schema: &Value,
+    around: &FlowSettings,
+) -> Option<Set> {
     let tool = ToolId::parse("box.put").unwrap();
     let listed = json!({"name": "put", "inputSchema": schema});
     let description = Description::parse("box", &listed).unwrap();
@@ -76,12 +87,11 @@ fn set(texts: &str, labelling: Labelling) -> Set {
         text: rules.collect(),
         tightens: false,
     };
-    let policies = Policies::load(&[file], vocabulary, true).unwrap();
-    let subject = ToolSubject::new(tool, labelling, &schema, &FlowSettings::default()).unwrap();
-    Set {
+    let policies = Policies::load(&[file], vocabulary, true).ok()?;
+    Some(Set {
         rules: Rules::new(Vec::new(), false).with_policies(std::sync::Arc::new(policies)),
-        subject,
-    }
+        subject: ToolSubject::new(tool, labelling, schema, around)?,
+    })
 }
 
 impl Set {
@@ -198,7 +208,7 @@ fn against(answers: &[LevelAnswer], calls: &[Example]) -> Option<String> {
             (Reachability::Example(example), _) if example.level != level => {
                 Some(format!("{level:?} is shown by {:?}", example.level))
             }
-            (Reachability::Nothing { why }, _) => Some(format!("{level:?} is open: {why}")),
+            (Reachability::Open { why }, _) => Some(format!("{level:?} is open: {why}")),
             _ => None,
         }
     })
@@ -343,7 +353,7 @@ fn levels(found: &[LevelAnswer]) -> Vec<&'static str> {
     let word = |answer: &LevelAnswer| match answer.found {
         Reachability::Example(_) => "yes",
         Reachability::Never(_) => "never",
-        Reachability::Nothing { .. } => "open",
+        Reachability::Open { .. } => "open",
     };
     found.iter().map(word).collect()
 }

@@ -145,22 +145,26 @@ fn can_enumerates_without_solver_and_says_so() {
         solver.iter().for_each(|it| {
             command.env("CVC5", it);
         });
-        tests::command::start(&mut command, "")
-            .wait()
-            .expect_code(0)
+        tests::command::start(&mut command, "").wait()
     };
-    let found = run(None, &["--json"]);
+    let found = run(None, &["--json"]).expect_code(34);
     check(&found, "mail.send", &["yes", "yes", "never"]);
     check(&found, "mail.draft", &["open", "yes", "never"]);
     assert_eq!(found.json()["solver"], Value::Null);
     let text = run(None, &["--auto", "mail.draft"]).stdout;
-    let expected = "without asking: none found (enumerated: there is no solver)";
+    let expected = "without asking: open, neither an example nor a proof (there is no solver)";
     assert!(text.contains(expected), "{text}");
+    let counted = "1 tool: 0 can be called without asking, 0 cannot, 1 open\n";
+    assert!(text.contains(counted), "{text}");
     assert!(text.contains("install it, or set CVC5"), "{text}");
+    assert!(
+        text.contains("checked: 4 rules (2 apply to these tools); 1 tool; no configuration"),
+        "{text}"
+    );
     // With a program that is not a solver, no answer is proved.
     let text = run(Some("/bin/cat"), &["--auto", "mail.draft"]).stdout;
     assert!(
-        text.contains("none found (enumerated: the solver cannot be used)"),
+        text.contains("neither an example nor a proof (the solver cannot be used)"),
         "{text}"
     );
     assert!(text.contains("`/bin/cat` is not a usable cvc5"), "{text}");

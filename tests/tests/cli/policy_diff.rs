@@ -48,13 +48,16 @@ fn home(old: &str, new: &str) -> Home {
     home.write("mail.json", tools().to_string());
     home.write("old/a.cedar", folder(old));
     home.write("new/a.cedar", folder(new));
+    // A configuration in which no tool is labelled.
+    home.write("none.toml", "");
     home
 }
 
 fn diff(home: &Home, more: &[&str]) -> CommandOutput {
     home.run(
         [
-            &["policy", "diff", "old", "new", "--from", "mail.json"],
+            &["policy", "diff", "old", "new", "--from", "mail.json"][..],
+            &["--labels", "none.toml"],
             more,
         ]
         .concat(),
@@ -283,7 +286,7 @@ fn diff_prints_text_and_sarif_and_fails_gate() {
         text.contains("    new: rule `r0` (new/a.cedar:1) permits: because\n"),
         "{text}"
     );
-    let counted = "2 tools: widened; 2 widened, 0 narrowed, 0 both, 0 equal (proved)\n";
+    let counted = "2 tools: widened; 2 widened, 0 narrowed, 0 both, 0 equal, 0 open (proved)\n";
     assert!(text.contains(counted), "{text}");
     let sarif = diff(&home, &["--format", "sarif"]).expect_code(32).json();
     let results = sarif["runs"][0]["results"].as_array().unwrap();
@@ -313,18 +316,27 @@ fn diff_claims_no_proof_without_solver() {
     };
     // The result follows from the rules' text alone.
     let text = run(&same, &["--require-proof"]).expect_code(0).stdout;
-    assert!(text.contains("2 equal (by the rules' text)\n"), "{text}");
+    assert!(
+        text.contains("2 equal, 0 open (by the rules' text)\n"),
+        "{text}"
+    );
     assert!(!text.contains("(proved)"), "{text}");
     let told = run(&same, &["--json"]).expect_code(0).json();
     assert_eq!(
         (&told["open"], &told["how"]),
         (&json!(false), &json!("settled"))
     );
-    let text = run(&other, &[]).expect_code(0).stdout;
-    assert!(text.contains("; 1 not fully proved"), "{text}");
+    let text = run(&other, &[]).expect_code(34).stdout;
+    assert!(text.contains("2 tools: open; 0 widened"), "{text}");
+    assert!(text.contains("1 equal, 1 open\n"), "{text}");
     assert!(
-        text.contains("widened: none found (enumerated: there is no solver)"),
+        text.contains("widened: open, neither an example nor a proof (there is no solver)"),
         "{text}"
+    );
+    let told = run(&other, &["--json"]).expect_code(34).json();
+    assert_eq!(
+        (&told["change"], &told["open"]),
+        (&json!("open"), &json!(true))
     );
     run(&other, &["--require-proof"]).expect_code(32);
 }
@@ -370,14 +382,137 @@ fn unusable_solver_is_named_once_and_ignored() {
         command.env("CVC5", named);
         let found = tests::command::start(&mut command, "")
             .wait()
-            .expect_code(0);
+            .expect_code(34);
         let text = &found.stdout;
         assert_eq!(text.matches(said).count(), 1, "{found}");
         let line = format!("`{named}` is not a usable cvc5");
         assert_eq!(text.matches(&line).count(), 1, "{found}");
         assert!(!text.contains("proof relies"), "{found}");
         assert!(!text.contains("(proved)"), "{found}");
-        let word = "widened: none found (enumerated: the solver cannot be used)";
+        let word = "widened: open, neither an example nor a proof (the solver cannot be used)";
         assert_eq!(text.matches(word).count(), 2, "{found}");
     }
+}
+
+/// Compares two folders for tools with these schemas and this configuration. `expected` is the
+/// change of `mail.send` and the exit code.
+fn check_labelled(properties: &Value, config: &str, rules: [&str; 2], expected: (&str, i32)) {
+    if solver::path().is_none() {
+        return;
+    }
+    let home = home(rules[0], rules[1]);
+    let schema = json!({"type": "object", "additionalProperties": false,
+        "required": properties["required"], "properties": properties["properties"]});
+    let tools = json!({"tools": [{"name": "send", "inputSchema": schema}]});
+    home.write("mail.json", tools.to_string());
+    home.write("airlock.toml", config);
+    let more = ["--json", "--config", "airlock.toml"];
+    let args = ["policy", "diff", "old", "new", "--from", "mail.json"];
+    let found = home
+        .run([&args[..], &more[..]].concat())
+        .expect_code(expected.1);
+    let told = found.json();
+    let tool = &told["tools"][0];
+    assert_eq!(tool["change"], expected.0, "{rules:?}: {found}");
+    assert_eq!(told["checked"]["unlabelled"], json!([]), "{found}");
+    if tool["widened"]["found"] == true {
+        let call = tool["widened"]["call"].to_string();
+        let explained = ["policy", "explain", &call, "--policy", "new", "--from"];
+        let more = ["mail.json", "--config", "airlock.toml"];
+        let explained = home.run([&explained[..], &more[..]].concat());
+        assert!(
+            explained.stdout.contains("decision: allowed\n"),
+            "{explained}"
+        );
+    }
+}
+
+/// A change that stops asking is found, although the schema makes it difficult to write a call.
+#[test]
+fn diff_finds_unasked_call_to_labelled_destination() {
+    let text = json!({"type": "string"});
+    let label = |field: &str| {
+        format!(
+            "known_destinations = [\"@corp.example\"]\n[labels.mail]\nreads = []\n\
+             writes = [\"external\"]\ndestinations = [\"{field}\"]\n"
+        )
+    };
+    const OUTSIDE: &str = "send permit ; send forbid unless { context.approval >= 1 || \
+        context has dest_domains && [\"corp.example\"].containsAll(context.dest_domains) }";
+    let optional_list = json!({"required": [], "properties": {
+        "to": {"type": "array", "items": text}, "subject": text}});
+    let required_list = json!({"required": ["to"], "properties": {
+        "to": {"type": "array", "minItems": 1, "items": {"type": "object", "required": ["mail"],
+            "properties": {"mail": text, "name": text}}}}});
+    let pattern = json!({"required": ["to"], "properties": {
+        "to": {"type": "string", "pattern": "^[a-z]+@[a-z]+\\.example$"}}});
+    for (schema, field) in [
+        (&optional_list, "/to"),
+        (&required_list, "/to/*/mail"),
+        (&pattern, "/to"),
+    ] {
+        let rules = [OUTSIDE, "send permit"];
+        check_labelled(schema, &label(field), rules, ("widened", 32));
+        check_labelled(
+            schema,
+            &label(field),
+            ["send permit", OUTSIDE],
+            ("narrowed", 0),
+        );
+    }
+    // 20 against 20,000 tickets, in any project.
+    let tickets = json!({"required": ["project", "count"], "properties": {
+        "project": {"type": "string", "pattern": "^[A-Z]{2,5}$"}, "count": {"type": "integer"}}});
+    const FEW: &str = "send permit ; send forbid when { context.args.count > 20 } \
+        unless { context.approval >= 1 }";
+    let many = FEW.replace("20", "20000");
+    check_labelled(&tickets, &label("/project"), [FEW, &many], ("widened", 32));
+    check_labelled(&tickets, &label("/project"), [FEW, FEW], ("equal", 0));
+}
+
+/// A tool whose schema has a pattern that airlock cannot write a text for.
+#[test]
+fn diff_without_confirmed_call_is_open() {
+    let schema = json!({"required": ["to"], "properties": {
+        "to": {"type": "string", "pattern": "^(?=.*[0-9])(?=.*[a-z])(?!.*aa)[0-9a-z]{12}$"}}});
+    let config = "[labels.mail]\nreads = []\nwrites = []\n";
+    let rules = ["send permit when { context.time.hour < 9 }", "send permit"];
+    check_labelled(&schema, config, rules, ("open", 34));
+}
+
+#[test]
+fn diff_without_configuration_is_open_where_labels_decide() {
+    if solver::path().is_none() {
+        return;
+    }
+    let to_corp = "send permit ; send forbid unless { context.approval >= 1 || \
+        context has dest_domains && [\"corp.example\"].containsAll(context.dest_domains) }";
+    let to_all = "send permit ; send forbid unless { context.approval >= 1 || \
+        context has dest_domains }";
+    let home = home(to_corp, to_all);
+    let run = |more: &[&str]| {
+        let args = ["policy", "diff", "old", "new", "--from", "mail.json"];
+        home.run([&args, more].concat())
+    };
+    let text = run(&[]).expect_code(34).stdout;
+    assert!(text.contains("mail.send: open\n"), "{text}");
+    assert!(text.contains("no configuration labels the tools"), "{text}");
+    assert!(
+        text.contains("no configuration was named, so the tools may have any labels\n"),
+        "{text}"
+    );
+    assert!(text.contains("hold for tools with any labels"), "{text}");
+    assert!(!text.contains("(proved)"), "{text}");
+    run(&["--require-proof"]).expect_code(32);
+    // A configuration that labels nothing is a statement too.
+    let text = run(&["--labels", "none.toml"]).expect_code(0).stdout;
+    assert!(text.contains("2 tools: equal"), "{text}");
+    assert!(
+        text.contains("the configuration does not label mail.read, mail.send\n"),
+        "{text}"
+    );
+    let same = run(&["--json", "--tool", "mail.read"])
+        .expect_code(0)
+        .json();
+    assert_eq!(same["change"], "equal", "{same}");
 }

@@ -78,6 +78,31 @@ pub(super) fn addresses(text: &str) -> Option<Vec<Address>> {
     }
 }
 
+/// Returns a web address for which `dest_hosts` contains exactly this text, if there is one. Each
+/// scheme has its own default port, which a host never names.
+pub(crate) fn web_address_of(host: &str) -> Option<String> {
+    let schemes = ["https", "http", "ftp"].into_iter();
+    let mut addresses = schemes.map(|scheme| format!("{scheme}://{host}/"));
+    addresses.find(|it| matches!(read(it), Destination::Web(web) if web.host == host))
+}
+
+/// Whether `dest_addresses` of a call can contain this text.
+pub(crate) fn can_be_address(text: &str) -> bool {
+    matches!(read(text), Destination::Mail(all) if matches!(&*all, [one] if one.text == text))
+}
+
+/// Whether `dest_domains` of a call can contain this text.
+pub(crate) fn can_be_domain(text: &str) -> bool {
+    can_be_address(&format!("someone@{text}"))
+}
+
+/// Returns the domain of a mail address as `dest_domains` contains it.
+pub(crate) fn domain_of(address: &str) -> Option<&str> {
+    can_be_address(address)
+        .then(|| address.rsplit_once('@'))?
+        .map(|(_, domain)| domain)
+}
+
 fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     let begin = text.get(..scheme.len())?;
     begin

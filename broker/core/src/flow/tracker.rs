@@ -327,7 +327,9 @@ pub(crate) fn facts_without_run(
     roots: Option<BTreeSet<String>>,
     facts: &mut Facts,
 ) {
-    let explains = |it: &Destination| explained || known.explains(it);
+    // An unclear destination is never explained.
+    let explains =
+        |it: &Destination| (explained && *it != Destination::Unclear) || known.explains(it);
     destinations(labelling, args, explains, facts);
     let fields = labelling.paths.iter();
     let named: Vec<Leaf> = fields.flat_map(|it| it.leaves(args.value())).collect();

@@ -107,21 +107,49 @@ impl Field {
         set(args, &self.steps, texts);
     }
 
-    /// Removes the member at this place. A pointer that contains `*` removes nothing.
+    /// Removes the member at this place. If the pointer contains `*`, the list becomes empty.
     pub(crate) fn clear(&self, args: &mut Value) {
-        let Some((Step::Key(last), before)) = self.steps.split_last() else {
-            return;
-        };
         let mut value = args;
-        for step in before {
-            let Step::Key(key) = step else { return };
-            let Some(inner) = value.get_mut(key) else {
-                return;
+        for (at, step) in self.steps.iter().enumerate() {
+            let is_last = at + 1 == self.steps.len();
+            value = match (step, value) {
+                (Step::Any, Value::Array(items)) => return items.clear(),
+                (Step::Any, Value::Object(members)) => return members.clear(),
+                (Step::Key(last), Value::Object(members)) if is_last => {
+                    members.shift_remove(last);
+                    return;
+                }
+                (Step::Key(key), Value::Object(members)) => match members.get_mut(key) {
+                    Some(inner) => inner,
+                    None => return,
+                },
+                _ => return,
             };
-            value = inner;
         }
-        if let Value::Object(members) = value {
-            members.shift_remove(last);
+    }
+
+    /// Whether every object that fits the schema has a text or a number at this place.
+    pub(crate) fn is_always_there(&self, schema: &Value) -> bool {
+        always_has_leaf(schema, &self.steps)
+    }
+}
+
+fn always_has_leaf(schema: &Value, steps: &[Step]) -> bool {
+    let word = |name: &str| schema.get(name);
+    let has_items = word("minItems").and_then(Value::as_u64) >= Some(1);
+    let is = |kind: &str| word("type").and_then(Value::as_str) == Some(kind);
+    let inner = |rest| {
+        let items = word("items").filter(|_| word("prefixItems").is_none());
+        is("array") && has_items && items.is_some_and(|items| always_has_leaf(items, rest))
+    };
+    match steps.split_first() {
+        None => ["string", "integer", "number"].into_iter().any(is) || inner(steps),
+        Some((Step::Any, rest)) => inner(rest),
+        Some((Step::Key(key), rest)) => {
+            let required = word("required").and_then(Value::as_array);
+            let is_required = required.is_some_and(|all| all.iter().any(|it| it == key));
+            let schema = word("properties").and_then(|it| it.get(key));
+            is("object") && is_required && schema.is_some_and(|it| always_has_leaf(it, rest))
         }
     }
 }
@@ -380,6 +408,29 @@ mod tests {
     }
 
     #[test]
+    fn required_texts_are_always_there() {
+        let text = json!({"type": "string"});
+        let object = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "properties": properties});
+        let list = |least: u32| json!({"type": "array", "minItems": least, "items": text});
+        for (field, schema, expected) in [
+            ("/to", object(&["to"], json!({"to": text})), true),
+            ("/to", object(&[], json!({"to": text})), false),
+            ("/to", object(&["to"], json!({"to": list(1)})), true),
+            ("/to/*", object(&["to"], json!({"to": list(1)})), true),
+            ("/to/*", object(&["to"], json!({"to": list(0)})), false),
+            (
+                "/to",
+                object(&["to"], json!({"to": {"type": ["string", "null"]}})),
+                false,
+            ),
+            ("/to/x", object(&["to"], json!({"to": text})), false),
+        ] {
+            let found = Field::parse(field).unwrap().is_always_there(&schema);
+            assert_eq!(found, expected, "{field} {schema}");
+        }
+    }
+
+    #[test]
     fn value_of_another_form_is_misplaced() {
         for (field, args, expected) in [
             ("/to/*", json!({"to": "a@b"}), true),
@@ -394,6 +445,29 @@ mod tests {
         ] {
             let found = Field::parse(field).unwrap().is_misplaced(&args);
             assert_eq!(found, expected, "{field} {args}");
+        }
+    }
+
+    #[test]
+    fn clear_removes_every_text_of_the_field() {
+        for (field, args, left) in [
+            ("/to", json!({"to": "a", "x": 1}), json!({"x": 1})),
+            ("/to/*", json!({"to": ["a", "b"]}), json!({"to": []})),
+            (
+                "/to/*/mail",
+                json!({"to": [{"mail": "a"}]}),
+                json!({"to": []}),
+            ),
+            (
+                "/a/b",
+                json!({"a": {"b": "x", "c": 1}}),
+                json!({"a": {"c": 1}}),
+            ),
+            ("/a/b", json!({"x": 1}), json!({"x": 1})),
+        ] {
+            let mut args = args;
+            Field::parse(field).unwrap().clear(&mut args);
+            assert_eq!(args, left, "{field}");
         }
     }
 

@@ -8,13 +8,14 @@ use codegen::validate::Validator;
 use serde_json::{Map, Value as Json, json};
 
 use super::schema_sample;
+use crate::call::Args;
 use crate::facts::{Facts, OUTSIDE};
-use crate::flow::KnownDestinations;
+use crate::flow::{self, KnownDestinations};
 use crate::id::ToolId;
-use crate::labels::Labelling;
+use crate::labels::{Field, Label, Labelling};
 use crate::policy::fact::UNMODELLED;
 use crate::policy::mentions::{ARGS, Mentions, pointer_step};
-use crate::policy::model::{Record, Type};
+use crate::policy::model::{Record, Type, may_be_lost};
 
 const DEPTH_MAX: usize = 8;
 /// Upper bound of counts, byte totals and times: no run reaches it.
@@ -36,6 +37,8 @@ pub struct ToolSubject {
     pub known: Arc<KnownDestinations>,
     /// Names of the roots that paths can lie under.
     pub roots: Arc<BTreeSet<String>>,
+    /// Whether the labelling counts, or may be any other because no configuration was named.
+    pub label_assumption: LabelAssumption,
     pub input_schema: Arc<Json>,
     validator: Arc<Validator>,
     /// Arguments that fit the schema; `None` if none could be constructed.
@@ -47,6 +50,7 @@ pub struct ToolSubject {
 pub struct FlowSettings {
     pub known: Arc<KnownDestinations>,
     pub roots: Arc<BTreeSet<String>>,
+    pub label_assumption: LabelAssumption,
 }
 
 impl ToolSubject {
@@ -65,10 +69,30 @@ impl ToolSubject {
             labelling: labelling.fitted(input_schema).into(),
             known: Arc::clone(&around.known),
             roots: Arc::clone(&around.roots),
+            label_assumption: around.label_assumption,
             input_schema: Arc::new(input_schema.clone()),
             sample: Some(sample).filter(|it| validator.accepts(it)),
             validator: validator.into(),
         })
+    }
+
+    /// Adds the facts that follow from the arguments of a call. With `explained`, a trusted source
+    /// names every destination. `roots` are the roots of the paths.
+    pub fn add_facts(
+        &self,
+        args: &Args,
+        explained: bool,
+        roots: BTreeSet<String>,
+        facts: &mut Facts,
+    ) {
+        let known = (&*self.known, explained);
+        flow::facts_without_run(&self.labelling, args, known, Some(roots), facts);
+    }
+
+    /// Whether no arguments that fit the schema could be constructed.
+    #[must_use]
+    pub fn lacks_sample(&self) -> bool {
+        self.sample.is_none()
     }
 
     #[must_use]
@@ -101,8 +125,9 @@ pub(super) fn fixed(subject: &ToolSubject) -> Facts {
 }
 
 /// Whether the tool's labelling is taken from the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LabelAssumption {
+    #[default]
     Configured,
     /// Any possible labelling.
     Any,
@@ -165,6 +190,7 @@ impl Assumptions<'_> {
             "if context has pinned then context.pinned else true".into(),
         );
         counted(&mut about);
+        impossible_texts(written, &mut about);
         match self.label_assumption {
             LabelAssumption::Configured => configured(self.subject, &mut about),
             LabelAssumption::Any => {
@@ -198,6 +224,56 @@ fn counted(about: &mut impl FnMut(&[&str], String)) {
         about(&["counts"], both);
         let most = format!("context.counts.{kind}_session <= {COUNTED_MAX}");
         about(&["counts"], most);
+    }
+}
+
+/// Adds that destinations and labels have only texts that they can have, for the texts that rules
+/// contain, and that an address comes with its domain.
+fn impossible_texts(written: &BTreeSet<String>, about: &mut impl FnMut(&[&str], String)) {
+    type IsPossible = fn(&str) -> bool;
+    let possible: [(&str, IsPossible); 3] = [
+        ("dest_hosts", |it| flow::web_address_of(it).is_some()),
+        ("dest_addresses", flow::can_be_address),
+        ("dest_domains", flow::can_be_domain),
+    ];
+    for (name, is_possible) in possible {
+        let never = written
+            .iter()
+            .filter(|it| !is_possible(it))
+            .take(CHOICES_MAX);
+        let never: Vec<String> = never.map(quoted).collect();
+        if !never.is_empty() {
+            let never = never.join(", ");
+            let text = format!(
+                "if context has {name} then !context.{name}.containsAny([{never}]) else true"
+            );
+            about(&[name], text);
+        }
+    }
+    let is_label = |it: &&String| Label::parse(it).is_ok();
+    let never = written.iter().filter(|it| !is_label(it)).take(CHOICES_MAX);
+    let never: Vec<String> = never.map(quoted).collect();
+    if !never.is_empty() {
+        let text = format!("!context.labels.containsAny([{}])", never.join(", "));
+        about(&["labels"], text);
+    }
+    for class in written.iter().filter(|it| it.starts_with("private:")) {
+        let text = format!(
+            "!context.labels.contains({}) || context.labels.contains(\"private\")",
+            quoted(class)
+        );
+        about(&["labels"], text);
+    }
+    for address in written.iter().take(CHOICES_MAX) {
+        if let Some(domain) = flow::domain_of(address) {
+            let (address, domain) = (quoted(address), quoted(domain));
+            let text = format!(
+                "if context has dest_addresses && context has dest_domains then \
+                 !context.dest_addresses.contains({address}) || \
+                 context.dest_domains.contains({domain}) else true"
+            );
+            about(&["dest_addresses", "dest_domains"], text);
+        }
     }
 }
 
@@ -242,6 +318,10 @@ fn places(subject: &ToolSubject, about: &mut impl FnMut(&[&str], String)) {
         };
         about(&["dest_explained"], explained.into());
         return;
+    }
+    let is_always_there = |field: &Field| field.is_always_there(&subject.input_schema);
+    if subject.labelling.destinations.iter().any(is_always_there) {
+        about(&["dest_explained"], "context has dest_explained".into());
     }
     anywhere(about);
 }
@@ -313,8 +393,11 @@ impl Choices<'_> {
             match (kind, schema) {
                 (Type::Record(inner), _) => self.object(schema, inner, &here, &guards),
                 (Type::String, Json::Object(words)) => {
-                    self.bound(&here, &guards, texts(words));
-                    self.bound(&here, &guards, unfit(words, self.written));
+                    let one = listed(words).map(|all| format!("[{all}].contains({PLACE})"));
+                    self.bound(&here, &guards, one);
+                    let none = unfit(words, self.written);
+                    let none = none.map(|none| format!("![{none}].contains({PLACE})"));
+                    self.bound(&here, &guards, none);
                 }
                 (Type::Long, Json::Object(words)) => {
                     let bounds = numbers(words);
@@ -335,6 +418,9 @@ impl Choices<'_> {
                     };
                     self.bound(&here, &guards, Some(all.join(" && ")));
                 }
+                (Type::Set(item), Json::Object(words)) if **item == Type::String => {
+                    self.items(&here, &guards, words);
+                }
                 _ => {}
             }
         }
@@ -353,6 +439,25 @@ impl Choices<'_> {
         self.bound(way, guards, Some(condition));
     }
 
+    /// Adds the bounds on a list of texts.
+    fn items(&mut self, way: &[String], guards: &[String], words: &Map<String, Json>) {
+        if words.contains_key("$ref") {
+            return;
+        }
+        if words.get("minItems").and_then(Json::as_u64) >= Some(1) {
+            self.bound(way, guards, Some(format!("!{PLACE}.isEmpty()")));
+        }
+        let only_items = !words.contains_key("prefixItems");
+        let items = words.get("items").and_then(Json::as_object);
+        if let Some(items) = items.filter(|_| only_items) {
+            let all = listed(items).map(|all| format!("[{all}].containsAll({PLACE})"));
+            self.bound(way, guards, all);
+            let none = unfit(items, self.written);
+            let none = none.map(|none| format!("!{PLACE}.containsAny([{none}])"));
+            self.bound(way, guards, none);
+        }
+    }
+
     fn bound(&mut self, way: &[String], guards: &[String], condition: Option<String>) {
         let Some(condition) = condition else { return };
         let condition = condition.replace(PLACE, &read(way));
@@ -366,8 +471,8 @@ impl Choices<'_> {
 /// Placeholder for the path to a value; it occurs in no Cedar text.
 const PLACE: &str = "\u{0}";
 
-/// Returns the condition that the value is one of the listed texts.
-fn texts(words: &Map<String, Json>) -> Option<String> {
+/// Returns the texts that the schema lists, as members of a Cedar set.
+fn listed(words: &Map<String, Json>) -> Option<String> {
     if words.contains_key("$ref") {
         return None;
     }
@@ -380,11 +485,11 @@ fn texts(words: &Map<String, Json>) -> Option<String> {
     })?;
     let texts: Vec<String> = listed.iter().filter_map(Json::as_str).map(quoted).collect();
     let is_short = !texts.is_empty() && texts.len() <= CHOICES_MAX;
-    is_short.then(|| format!("[{}].contains({PLACE})", texts.join(", ")))
+    is_short.then(|| texts.join(", "))
 }
 
-/// Returns the condition that the value differs from each text in the rules that the schema's
-/// pattern or length refuses.
+/// Returns the texts in the rules that the schema's pattern or length refuses, as members of a
+/// Cedar set.
 fn unfit(words: &Map<String, Json>, written: &BTreeSet<String>) -> Option<String> {
     const FORM: [&str; 3] = ["pattern", "minLength", "maxLength"];
     if words.contains_key("$ref") {
@@ -400,7 +505,7 @@ fn unfit(words: &Map<String, Json>, written: &BTreeSet<String>) -> Option<String
     let validator = Validator::compile(&Json::Object(form)).ok()?;
     let unfit = written.iter().filter(|it| !validator.accepts(&json!(it)));
     let unfit: Vec<String> = unfit.take(CHOICES_MAX).map(quoted).collect();
-    (!unfit.is_empty()).then(|| format!("![{}].contains({PLACE})", unfit.join(", ")))
+    (!unfit.is_empty()).then(|| unfit.join(", "))
 }
 
 /// Returns the integer nearest to this one that a call can contain.

@@ -8,10 +8,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::assumptions::{COUNTED_MAX, ToolSubject, fixed, spelt};
 use super::generator::PartialRequest;
+use super::schema_sample;
 use crate::call::Args;
 use crate::facts::{Counts, Facts, Time};
 use crate::flow;
-use crate::labels::Label;
+use crate::labels::{Field, Label};
 use crate::limits::Limits;
 use crate::policy::fact::UNMODELLED;
 use crate::policy::mentions::{ARGS, Mentions};
@@ -30,44 +31,48 @@ pub(super) struct SampledCall {
     pub(super) facts: Facts,
 }
 
-/// Returns the calls that a sketch describes: two calls if it describes two different times.
+/// Returns the calls that a sketch describes. There are several if it describes two different
+/// times, or if the schema allows no call exactly as described.
 pub(super) fn draw(
     subject: &ToolSubject,
     mentions: &Mentions,
     record: &Record,
     sketch: &PartialRequest,
 ) -> Vec<SampledCall> {
-    let Some(args) = arguments(subject, mentions, record, sketch) else {
-        return Vec::new();
-    };
-    let mut facts = fixed(subject);
-    stated(sketch, &mut facts);
     let explained = match sketch.get("dest_explained") {
         Some(explained) => explained == &Json::Bool(true),
         None => texts(sketch, "dest_unexplained").is_empty(),
     };
     let roots: BTreeSet<String> = texts(sketch, "path_roots").into_iter().collect();
-    let known = (&*subject.known, explained);
-    flow::facts_without_run(&subject.labelling, &args, known, Some(roots), &mut facts);
-    times(sketch)
-        .into_iter()
-        .map(|time| SampledCall {
+    let mut stated_facts = fixed(subject);
+    stated(sketch, &mut stated_facts);
+    let mut drawn = Vec::new();
+    for args in arguments(subject, mentions, record, sketch) {
+        let mut facts = stated_facts.clone();
+        subject.add_facts(&args, explained, roots.clone(), &mut facts);
+        drawn.extend(times(sketch).into_iter().map(|time| SampledCall {
             args: args.clone(),
             facts: Facts {
                 time,
                 ..facts.clone()
             },
-        })
-        .collect()
+        }));
+    }
+    drawn
 }
+
+/// Number of choices that are tried where the schema does not allow the wanted arguments.
+const TURNS: usize = 3;
 
 fn arguments(
     subject: &ToolSubject,
     mentions: &Mentions,
     record: &Record,
     sketch: &PartialRequest,
-) -> Option<Args> {
-    let mut args = subject.sample.clone()?;
+) -> Vec<Args> {
+    let Some(mut args) = subject.sample.clone() else {
+        return Vec::new();
+    };
     if let Json::Object(members) = &mut args {
         let wanted = sketch.get(ARGS).and_then(Json::as_object);
         let is_mentioned = |name: &str| mentions.args.contains(name);
@@ -83,11 +88,22 @@ fn arguments(
             }
         }
     }
-    destinations(subject, sketch, &mut args);
-    if !subject.accepts(&args) {
-        return None;
+    paths(subject, sketch, &mut args);
+    let mut found: Vec<Json> = Vec::new();
+    for choice in destinations(subject, sketch, &args) {
+        if subject.accepts(&choice) {
+            found.push(choice);
+            continue;
+        }
+        let near = |turn| schema_sample::nearest(&subject.input_schema, &choice, turn);
+        found.extend((0..TURNS).filter_map(near).filter(|it| subject.accepts(it)));
     }
-    Args::parse(args.to_string().as_bytes(), &Limits::default()).ok()
+    let mut unique: Vec<Args> = Vec::new();
+    for value in found {
+        let args = Args::parse(value.to_string().as_bytes(), &Limits::default());
+        unique.extend(args.ok().filter(|it| !unique.contains(it)));
+    }
+    unique
 }
 
 /// Puts a value that rules do not see at a JSON pointer. Returns false if the text is no pointer to
@@ -168,56 +184,118 @@ fn to_plain_json(value: &Json) -> Json {
     }
 }
 
-/// Sets the arguments that name destinations, so that the wanted facts follow.
-fn destinations(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json) {
-    let hosts = texts(sketch, "dest_hosts").into_iter();
-    let mut wanted: Vec<String> = hosts.map(|host| format!("https://{host}/")).collect();
-    wanted.extend(texts(sketch, "dest_addresses"));
-    if wanted.is_empty() {
-        let domains = texts(sketch, "dest_domains").into_iter();
-        wanted.extend(domains.map(|domain| format!("someone@{domain}")));
-    }
-    let odd = !texts(sketch, "lookalikes").is_empty();
-    if odd {
-        // Some file systems drop the dot at the end.
-        wanted = vec!["https://docs.example/a.".to_owned()];
-    }
+/// Returns the arguments with destinations from which the wanted facts follow, in several forms:
+/// the schema may not allow each of them.
+fn destinations(subject: &ToolSubject, sketch: &PartialRequest, args: &Json) -> Vec<Json> {
     let fields = &subject.labelling.destinations;
+    let wanted = wanted_destinations(sketch);
+    let odd = !texts(sketch, "lookalikes").is_empty();
+    let mut all = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Json)| {
+        let mut args = args.clone();
+        change(&mut args);
+        if !all.contains(&args) {
+            all.push(args);
+        }
+    };
+    if odd {
+        add(&|args| put(subject, fields, args, &[LOOKALIKE.to_owned()]));
+    }
     if !wanted.is_empty() {
-        // If there are several fields, each gets one destination and the last gets the rest.
-        let spread = fields.len().min(wanted.len()).max(1);
-        for (at, field) in fields.iter().take(spread).enumerate() {
-            let rest = if at + 1 == spread {
-                wanted.len()
-            } else {
-                at + 1
-            };
-            if let Some(part) = wanted.get(at..rest) {
-                field.put(args, part);
-            }
-        }
-        for field in fields.iter().skip(spread) {
-            field.clear(args);
-        }
-    } else if !sketch.contains_key("dest_explained") && !subject.labelling.fixed_destination {
-        fields.iter().for_each(|field| field.clear(args));
-    } else if fields.iter().all(|field| field.leaves(args).is_empty())
-        && let Some(first) = fields.first()
-    {
-        first.put(args, &["somewhere".to_owned()]);
+        add(&|args| put(subject, fields, args, &wanted));
+        // A single text can hold several addresses.
+        add(&|args| put(subject, fields, args, &[wanted.join(", ")]));
+    } else if sketch.get("dest_explained").is_none() {
+        // Either the call names no destination, or one that rules cannot see.
+        add(&|args| fields.iter().for_each(|field| field.clear(args)));
     }
+    add(&|args| put(subject, fields, args, &["somewhere".to_owned()]));
+    add(&|_| {});
+    all
+}
+
+/// Some file systems drop the dot at the end.
+const LOOKALIKE: &str = "https://docs.example/a.";
+
+/// Returns texts of destinations that have the wanted facts. A solver invents texts that no
+/// destination has; another text does as well, since rules do not contain the invented one.
+fn wanted_destinations(sketch: &PartialRequest) -> Vec<String> {
+    let hosts = texts(sketch, "dest_hosts").into_iter().enumerate();
+    let address = |(at, host): (usize, String)| {
+        flow::web_address_of(&host).unwrap_or_else(|| format!("https://host{at}.example/"))
+    };
+    let mut wanted: Vec<String> = hosts.map(address).collect();
+    let domains = texts(sketch, "dest_domains").into_iter().enumerate();
+    let possible = |(at, domain): (usize, String)| match flow::can_be_domain(&domain) {
+        true => domain,
+        false => format!("domain{at}.example"),
+    };
+    let domains: Vec<String> = domains.map(possible).collect();
+    let addresses = texts(sketch, "dest_addresses").into_iter();
+    let addresses = addresses.filter(|it| flow::can_be_address(it));
+    let is_within = |it: &String| {
+        let domain = flow::domain_of(it);
+        domains.is_empty() || domains.iter().any(|one| Some(one.as_str()) == domain)
+    };
+    let addresses: Vec<String> = addresses.filter(is_within).collect();
+    let is_covered = |domain: &&String| {
+        !addresses
+            .iter()
+            .any(|it| flow::domain_of(it) == Some(domain))
+    };
+    let others = domains.iter().filter(is_covered);
+    let others: Vec<String> = others.map(|domain| format!("someone@{domain}")).collect();
+    wanted.extend(addresses.into_iter().chain(others));
+    if wanted.is_empty() && !texts(sketch, "dest_addresses").is_empty() {
+        wanted.push("someone@domain.example".to_owned());
+    }
+    wanted
+}
+
+/// Writes destinations to the fields. If there are several fields, each gets one destination and
+/// the last gets the rest.
+fn put(subject: &ToolSubject, fields: &[Field], args: &mut Json, wanted: &[String]) {
+    let spread = fields.len().min(wanted.len()).max(1);
+    for (at, field) in fields.iter().take(spread).enumerate() {
+        let rest = if at + 1 == spread {
+            wanted.len()
+        } else {
+            at + 1
+        };
+        if let Some(part) = wanted.get(at..rest) {
+            prepare(subject, field, args);
+            field.put(args, part);
+        }
+    }
+    for field in fields.iter().skip(spread) {
+        field.clear(args);
+    }
+}
+
+/// Adds the argument of a field in the form that the schema describes.
+fn prepare(subject: &ToolSubject, field: &Field, args: &mut Json) {
+    let Some(name) = field.member() else { return };
+    let is_there = args.get(name).is_some_and(|it| it != &json!([]));
+    if !is_there
+        && let Json::Object(members) = args
+        && let Some(value) = schema_sample::member(&subject.input_schema, name)
+    {
+        members.insert(name.to_owned(), value);
+    }
+}
+
+/// Sets an argument that names a path, if the sketch has a root or a lookalike.
+fn paths(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json) {
     let paths = &subject.labelling.paths;
-    if paths.iter().all(|field| field.leaves(args).is_empty())
-        && sketch.contains_key("path_roots")
-        && let Some(first) = paths.first()
-    {
+    let Some(first) = paths.first() else { return };
+    let odd = !texts(sketch, "lookalikes").is_empty();
+    let are_absent = paths.iter().all(|field| field.leaves(args).is_empty());
+    if odd && subject.labelling.destinations.is_empty() {
+        prepare(subject, first, args);
+        first.put(args, &[LOOKALIKE.to_owned()]);
+    } else if are_absent && sketch.contains_key("path_roots") {
+        prepare(subject, first, args);
         first.put(args, &["x".to_owned()]);
-    }
-    if odd
-        && fields.is_empty()
-        && let Some(first) = paths.first()
-    {
-        first.put(args, &wanted);
     }
 }
 

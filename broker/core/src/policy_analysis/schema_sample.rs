@@ -16,11 +16,143 @@ pub(super) fn arguments(schema: &Json) -> Json {
     sampled.unwrap_or_else(|| json!({}))
 }
 
+/// Returns a value for one member of the arguments. A list has at least one item.
+pub(super) fn member(schema: &Json, name: &str) -> Option<Json> {
+    let sampler = SchemaSampler { root: schema };
+    let member = schema.get("properties")?.get(name)?;
+    let value = sampler.sample(member, 0)?;
+    match (value, member.get("items")) {
+        (Json::Array(items), Some(item)) if items.is_empty() => {
+            Some(json!([sampler.sample(item, 0)?]))
+        }
+        (value, _) => Some(value),
+    }
+}
+
+/// Returns arguments near `wanted` that fit the schema. Parts that do not fit are replaced; where
+/// there is a choice, `turn` makes it.
+pub(super) fn nearest(schema: &Json, wanted: &Json, turn: usize) -> Option<Json> {
+    SchemaSampler { root: schema }.nearest(schema, wanted, turn, 0)
+}
+
 struct SchemaSampler<'a> {
     root: &'a Json,
 }
 
 impl<'a> SchemaSampler<'a> {
+    fn nearest(&self, schema: &'a Json, wanted: &Json, turn: usize, depth: usize) -> Option<Json> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let fits = self.validator(schema)?;
+        if fits.accepts(wanted) {
+            return Some(wanted.clone());
+        }
+        let words = schema.as_object()?;
+        if let Some(target) = words.get("$ref").and_then(Json::as_str) {
+            let target = self.root.pointer(target.strip_prefix('#')?)?;
+            return self.nearest(target, wanted, turn, depth + 1);
+        }
+        let listed = words.get("enum").and_then(Json::as_array);
+        let listed = listed.and_then(|all| all.get(turn % all.len().max(1)));
+        let branches = ["anyOf", "oneOf"]
+            .into_iter()
+            .filter_map(|it| words.get(it)?.as_array());
+        let branches = branches.flatten();
+        let branched = || branches.filter_map(|it| self.nearest(it, wanted, turn, depth + 1));
+        let near = match wanted {
+            Json::Object(members) => self.near_object(words, members, turn, depth),
+            Json::Array(items) if is_kind(words, "array") => {
+                self.near_array(words, items, turn, depth)
+            }
+            Json::Array(items) => items
+                .first()
+                .and_then(|first| self.nearest(schema, first, turn, depth + 1)),
+            value if is_kind(words, "array") => {
+                self.near_array(words, std::slice::from_ref(value), turn, depth)
+            }
+            Json::Number(number) => near_numbers(words, number).find(|it| fits.accepts(it)),
+            Json::String(text) => near_text(words, text),
+            _ => None,
+        };
+        let mut all = listed.cloned().into_iter().chain(near).chain(branched());
+        let found = all.find(|it| fits.accepts(it));
+        found.or_else(|| self.sample(schema, depth).filter(|it| fits.accepts(it)))
+    }
+
+    /// Compiles a part of the schema, with the definitions that it may refer to.
+    fn validator(&self, part: &Json) -> Option<Validator> {
+        let mut schema = Map::new();
+        for word in ["$schema", "$defs", "definitions"] {
+            if let Some(value) = self.root.get(word) {
+                schema.insert(word.to_owned(), value.clone());
+            }
+        }
+        schema.insert("allOf".into(), json!([part]));
+        Validator::compile(&Json::Object(schema)).ok()
+    }
+
+    fn near_object(
+        &self,
+        words: &'a Map<String, Json>,
+        members: &Map<String, Json>,
+        turn: usize,
+        depth: usize,
+    ) -> Option<Json> {
+        let properties = words.get("properties").and_then(Json::as_object);
+        let is_closed = words.get("additionalProperties") == Some(&Json::Bool(false));
+        let mut near = Map::new();
+        for (name, value) in members {
+            match properties.and_then(|it| it.get(name)) {
+                Some(schema) => {
+                    let found = self.nearest(schema, value, turn, depth + 1);
+                    near.extend(found.map(|value| (name.clone(), value)));
+                }
+                None if is_closed => {}
+                None => {
+                    near.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        let required = words.get("required").and_then(Json::as_array);
+        for name in required.into_iter().flatten().filter_map(Json::as_str) {
+            if !near.contains_key(name) {
+                let schema = properties.and_then(|it| it.get(name));
+                let value = schema.map_or(Some(json!("x")), |it| self.sample(it, depth + 1))?;
+                near.insert(name.to_owned(), value);
+            }
+        }
+        Some(Json::Object(near))
+    }
+
+    fn near_array(
+        &self,
+        words: &'a Map<String, Json>,
+        items: &[Json],
+        turn: usize,
+        depth: usize,
+    ) -> Option<Json> {
+        let count = |word: &str| words.get(word).and_then(Json::as_u64);
+        let is_set = words.get("uniqueItems") == Some(&Json::Bool(true));
+        let mut near: Vec<Json> = Vec::new();
+        let least = count("minItems").unwrap_or(0).min(ITEMS_MAX);
+        let least = usize::try_from(least).unwrap_or_default();
+        let padding = std::iter::repeat_n(&Json::Null, least.saturating_sub(items.len()));
+        for (at, item) in items.iter().chain(padding).enumerate() {
+            let item = match words.get("items") {
+                Some(schema) => self.nearest(schema, item, turn + at, depth + 1)?,
+                None => item.clone(),
+            };
+            if !is_set || !near.contains(&item) {
+                near.push(item);
+            }
+        }
+        near.truncate(
+            count("maxItems").map_or(near.len(), |it| usize::try_from(it).unwrap_or(usize::MAX)),
+        );
+        Some(Json::Array(near))
+    }
+
     fn sample(&self, schema: &'a Json, depth: usize) -> Option<Json> {
         if depth > DEPTH_MAX {
             return None;
@@ -98,6 +230,55 @@ impl<'a> SchemaSampler<'a> {
         });
         items.collect::<Option<Vec<_>>>().map(Json::Array)
     }
+}
+
+fn is_kind(words: &Map<String, Json>, kind: &str) -> bool {
+    words.get("type").and_then(Json::as_str) == Some(kind)
+}
+
+/// Returns numbers near this one: its neighbours, the nearest multiples, and the bounds.
+fn near_numbers(
+    words: &Map<String, Json>,
+    number: &serde_json::Number,
+) -> impl Iterator<Item = Json> {
+    let wanted = number.as_i64().unwrap_or_default();
+    let bound = |word: &str| words.get(word).and_then(Json::as_i64);
+    let step = bound("multipleOf").filter(|step| *step > 0).unwrap_or(1);
+    let down = wanted - wanted.rem_euclid(step);
+    let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+    let bounds = bounds.into_iter().filter_map(bound);
+    let round = bounds.flat_map(move |it| {
+        let down = it - it.rem_euclid(step);
+        [
+            it,
+            down,
+            down.saturating_add(step),
+            down.saturating_sub(step),
+        ]
+    });
+    let near = [
+        down,
+        down.saturating_add(step),
+        wanted.saturating_sub(1),
+        wanted.saturating_add(1),
+    ];
+    let all: Vec<i64> = near.into_iter().chain(round).collect();
+    all.into_iter().map(Json::from)
+}
+
+/// Returns a text of a permitted length that begins like this one.
+fn near_text(words: &Map<String, Json>, text: &str) -> Option<Json> {
+    let count = |word: &str| words.get(word).and_then(Json::as_u64);
+    let (least, most) = (count("minLength"), count("maxLength"));
+    (least.is_some() || most.is_some()).then(|| {
+        let most = most.unwrap_or(CHARS_MAX).min(CHARS_MAX);
+        let most = usize::try_from(most).unwrap_or_default();
+        let mut text: String = text.chars().take(most).collect();
+        while (text.chars().count() as u64) < least.unwrap_or(0).min(CHARS_MAX) {
+            text.push('x');
+        }
+        json!(text)
+    })
 }
 
 /// Returns a value that the schema itself contains.
@@ -264,5 +445,42 @@ mod tests {
                 "k": {"type": "string", "pattern": "^([A-Z][A-Z0-9_]+|x{3})-\\d+(\\.md)?$"}}}),
             &json!({"k": "AA-1"}),
         );
+    }
+
+    #[test]
+    fn nearest_value_changes_only_what_does_not_fit() {
+        let schema = json!({"type": "object", "required": ["project"],
+            "additionalProperties": false, "properties": {
+                "project": {"type": "string", "pattern": "^[A-Z]{2,5}$"},
+                "to": {"type": "array", "items": {"type": "string"}},
+                "mode": {"enum": ["a", "b"]}, "short": {"type": "string", "maxLength": 3},
+                "step": {"type": "integer", "minimum": 10, "multipleOf": 10},
+                "tags": {"type": "array", "minItems": 1, "items": {"enum": ["p", "q"]}}}});
+        for (wanted, expected) in [
+            (json!({"project": "OPS"}), json!({"project": "OPS"})),
+            (json!({}), json!({"project": "AA"})),
+            (
+                json!({"project": "x", "other": 1}),
+                json!({"project": "AA"}),
+            ),
+            (
+                json!({"project": "OPS", "to": "a@x"}),
+                json!({"project": "OPS", "to": ["a@x"]}),
+            ),
+            (
+                json!({"project": "OPS", "step": 21, "short": "longer"}),
+                json!({"project": "OPS", "step": 20, "short": "lon"}),
+            ),
+            (
+                json!({"project": "OPS", "tags": [], "mode": "c"}),
+                json!({"project": "OPS", "tags": ["p"], "mode": "a"}),
+            ),
+        ] {
+            let found = nearest(&schema, &wanted, 0);
+            assert_eq!(found.as_ref(), Some(&expected), "{wanted}");
+        }
+        // Where there is a choice, the turn makes it.
+        let found = nearest(&schema, &json!({"project": "OPS", "mode": "c"}), 1);
+        assert_eq!(found, Some(json!({"project": "OPS", "mode": "b"})));
     }
 }

@@ -84,7 +84,7 @@ impl SolverProblem {
     /// Returns `None` if the rules do not know the tool, and an error if nothing can be proved.
     pub fn new(all: &[&Policies], subject: &ToolSubject) -> Option<Result<Self, String>> {
         let read = ToolRules::new(all, subject)?;
-        Some(read.map(|read| read.theory(subject, LabelAssumption::Configured)))
+        Some(read.map(|read| read.theory(subject, subject.label_assumption)))
     }
 
     /// Returns a key that is equal for tools with exactly the same questions.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use airlock_core::catalog::{OWN_SERVER, ToolOwner};
 use airlock_core::id::ToolId;
-use airlock_core::policy::{Place, Policies};
-use airlock_core::policy_analysis::{Example, FlowSettings, Seed, ToolSubject};
+use airlock_core::policy::{Place, Policies, Rule};
+use airlock_core::policy_analysis::{Example, FlowSettings, LabelAssumption, Seed, ToolSubject};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rules;
 use airlock_core::tool_pattern::ToolPattern;
 use codegen::description::Description;
+use serde_json::{Value, json};
 
 use super::table;
 use crate::broker::tool_discovery;
@@ -19,6 +20,7 @@ use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::config::{FlowConfig, rule_folder};
 use crate::prover::Prover;
+use crate::render::counted;
 
 const CASES: &str = "cases.toml";
 
@@ -41,6 +43,89 @@ fn around(flow: &FlowConfig) -> FlowSettings {
     FlowSettings {
         known: Arc::new(flow.known.clone()),
         roots: Arc::new(flow.roots.keys().cloned().collect()),
+        label_assumption: label_assumption(flow),
+    }
+}
+
+/// Without a configuration, nothing is known about the labels that runs use.
+pub(super) fn label_assumption(flow: &FlowConfig) -> LabelAssumption {
+    match flow.is_configured {
+        true => LabelAssumption::Configured,
+        false => LabelAssumption::Any,
+    }
+}
+
+/// What the answers are about: the rules, the tools, and the labels of the tools.
+pub(super) struct Coverage {
+    /// For each set of rules: its name, the number of its rules, and of those that apply to a tool.
+    rules: Vec<(&'static str, usize, usize)>,
+    tools: usize,
+    /// The tools without labels; `None` if no configuration was named.
+    unlabelled: Option<Vec<String>>,
+}
+
+impl Coverage {
+    pub(super) fn new(
+        all: &[(&'static str, &Rules)],
+        subjects: &[ToolSubject],
+        flow: &FlowConfig,
+    ) -> Self {
+        let counts = |(name, rules): &(&'static str, &Rules)| {
+            let policies = rules.policies();
+            let rules = policies.map(Policies::rules).unwrap_or_default();
+            let applies = |rule: &&Rule| {
+                let is_about = |it: &ToolSubject| {
+                    policies.is_some_and(|policies| policies.is_about(rule, &it.tool))
+                };
+                subjects.iter().any(is_about)
+            };
+            (*name, rules.len(), rules.iter().filter(applies).count())
+        };
+        let none = flow.label_config.unlabelled();
+        let unlabelled = subjects.iter().filter(|it| *it.labelling == none);
+        let names = || unlabelled.map(|it| it.tool.to_string()).collect();
+        Self {
+            rules: all.iter().map(counts).collect(),
+            tools: subjects.len(),
+            unlabelled: flow.is_configured.then(names),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        /// Maximum number of tools that are named.
+        const NAMES_MAX: usize = 5;
+        let rules = self.rules.iter().map(|(name, all, applying)| {
+            let all = counted(*all, &format!("{name}rule"));
+            format!("{all} ({applying} apply to these tools)")
+        });
+        let rules = rules.collect::<Vec<_>>().join(", ");
+        let tools = counted(self.tools, "tool");
+        let labels = match &self.unlabelled {
+            None => "no configuration was named, so the tools may have any labels".to_owned(),
+            Some(none) if none.is_empty() => "the configuration labels all of these tools".into(),
+            Some(some) => {
+                let named: Vec<&str> = some.iter().take(NAMES_MAX).map(String::as_str).collect();
+                let more = match some.len().saturating_sub(NAMES_MAX) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let named = named.join(", ");
+                format!("the configuration does not label {named}{more}")
+            }
+        };
+        format!("checked: {rules}; {tools}; {labels}\n")
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rules = self.rules.iter().map(|(name, all, applying)| {
+            json!({"rules": format!("{name}rules"), "count": all, "applying": applying})
+        });
+        json!({
+            "rules": rules.collect::<Vec<_>>(),
+            "tools": self.tools,
+            "labels_configured": self.unlabelled.is_some(),
+            "unlabelled": self.unlabelled,
+        })
     }
 }
 
@@ -138,15 +223,22 @@ pub(super) fn place(rules: &Rules, example: &Example) -> Option<Place> {
 }
 
 /// Assumptions of every answer.
-const ASSUMED: [&str; 4] = [
+const ASSUMED: [&str; 3] = [
     "the call fits the tool's input schema, the tool was shown in the session, and its \
      description is the accepted one",
     "no grant was given for the run or remembered from earlier runs",
-    "the configured labels are correct: they declare what a tool writes, and which arguments name \
-     destinations and paths; an unlabelled tool writes everything and names no destination",
     "labels, counts, time, roots, trust in the script and explained destinations can have any \
      value that is possible in a run",
 ];
+
+/// The assumption about labels, with a configuration.
+const LABELLED: &str = "the configured labels are correct: they declare what a tool writes, and \
+                        which arguments name destinations and paths; an unlabelled tool writes \
+                        everything and names no destination";
+
+/// The assumption about labels, without a configuration.
+const ANY_LABELS: &str = "no configuration was named: `never` and `equal` hold for tools with any \
+                          labels, and an example is a call of a tool without labels";
 
 /// An additional assumption if any answer relies on a solver.
 const BELIEVED: &str = "a proof relies on cvc5, on Cedar's symbolic compiler, and on airlock \
@@ -160,25 +252,34 @@ const UNNAMED: &str = "a call that no rule matches is denied; with an approver, 
 pub(super) fn assumptions(
     prover: &Prover,
     rules: Option<&Rules>,
+    labels: LabelAssumption,
 ) -> impl Iterator<Item = &'static str> {
+    let labels = match labels {
+        LabelAssumption::Configured => LABELLED,
+        LabelAssumption::Any => ANY_LABELS,
+    };
     let names_all = |it: &Rules| it.policies().is_some_and(Policies::needs_permit);
     let unnamed = rules.is_some_and(|it| !names_all(it)).then_some(UNNAMED);
     let believed = prover.witness().map(|_| BELIEVED);
-    ASSUMED.into_iter().chain(unnamed).chain(believed)
+    ASSUMED
+        .into_iter()
+        .chain([labels])
+        .chain(unnamed)
+        .chain(believed)
 }
 
 /// Formats the assumptions as lines of `assuming: …`.
-pub(super) fn assumed_lines(prover: &Prover, rules: &Rules) -> String {
+pub(super) fn assumed_lines(prover: &Prover, rules: &Rules, labels: LabelAssumption) -> String {
     let line = |assumed: &str| format!("assuming: {assumed}\n");
-    assumptions(prover, Some(rules)).map(line).collect()
+    assumptions(prover, Some(rules), labels).map(line).collect()
 }
 
 /// Describes the solver behind the proofs. Without a solver, only the text of the rules proves
 /// anything.
 pub(super) fn prover_line(prover: &Prover) -> String {
     let Some(program) = prover.program() else {
-        return "cvc5 was not found (install it, or set CVC5): answers without an example are \
-                enumerated, not proved"
+        return "cvc5 was not found (install it, or set CVC5): answers without an example stay \
+                open"
             .to_owned();
     };
     let program = program.display();
@@ -186,12 +287,11 @@ pub(super) fn prover_line(prover: &Prover) -> String {
         (Some(_), None) => format!("proved by {program}"),
         (Some(_), Some(trouble)) => format!(
             "proved by {program}, which also failed ({trouble}): the other answers without an \
-             example are enumerated, not proved"
+             example stay open"
         ),
         (None, None) => "no question needed a solver".to_owned(),
         (None, Some(trouble)) => format!(
-            "`{program}` is not a usable cvc5 ({trouble}): answers without an example are \
-             enumerated, not proved"
+            "`{program}` is not a usable cvc5 ({trouble}): answers without an example stay open"
         ),
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use airlock_core::level::Level;
-use airlock_core::policy_analysis::{Seed, ToolSubject};
+use airlock_core::policy_analysis::{LabelAssumption, Seed, ToolSubject};
 use airlock_core::rules::Rules;
 use serde_json::{Value, json};
 
@@ -34,6 +34,15 @@ pub(in crate::cli) struct CanOptions {
     pub(super) format: FormatOptions,
 }
 
+/// Everything that the output shows.
+struct Shown<'a> {
+    told: &'a [ToolAnswers],
+    prover: &'a Prover,
+    rules: &'a Rules,
+    coverage: analysis::Coverage,
+    labels: LabelAssumption,
+}
+
 /// The answers for one tool.
 struct ToolAnswers {
     tool: String,
@@ -61,15 +70,26 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     };
     let mut prover = Prover::find(environment);
     let told = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
+    let shown = Shown {
+        told: &told,
+        prover: &prover,
+        rules: &opened.rules,
+        coverage: analysis::Coverage::new(&[("", &opened.rules)], &subjects, &opened.flow),
+        labels: analysis::label_assumption(&opened.flow),
+    };
     match format {
-        PolicyFormat::Text => print(&escape::block(&text(&told, &prover, &opened.rules)))?,
-        PolicyFormat::Json => print_json(&as_json(&told, &prover, &opened.rules))?,
+        PolicyFormat::Text => print(&escape::block(&shown.text()))?,
+        PolicyFormat::Json => print_json(&shown.as_json())?,
         PolicyFormat::Sarif => {
             let files = Files::of_rules(folders.iter().chain(&tightening))?;
             files.print_sarif(&as_sarif(&told, &opened.rules))?;
         }
     }
-    Ok(exit::DONE)
+    let is_open = |it: &LevelAnswer| matches!(it.found, Reachability::Open { .. });
+    Ok(match told.iter().flat_map(|it| &it.answers).any(is_open) {
+        true => exit::OPEN,
+        false => exit::DONE,
+    })
 }
 
 async fn all(
@@ -94,32 +114,54 @@ async fn all(
     all
 }
 
+impl Shown<'_> {
+    fn text(&self) -> String {
+        let mut text: String = self.told.iter().map(of_tool).collect();
+        text.push_str(&summary(self.told));
+        text.push_str(&self.coverage.text());
+        text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
+        text.push_str(&analysis::assumed_lines(
+            self.prover,
+            self.rules,
+            self.labels,
+        ));
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        let (prover, rules) = (self.prover, Some(self.rules));
+        json!({
+            "tools": self.told.iter().map(tool_json).collect::<Vec<_>>(),
+            "checked": self.coverage.json(),
+            "solver": prover.witness().map(|it| it.display().to_string()),
+            "trouble": prover.trouble(),
+            "assumptions": analysis::assumptions(prover, rules, self.labels).collect::<Vec<_>>(),
+        })
+    }
+}
+
 /// Formats the tool's name, then its answer for each level.
-fn text(told: &[ToolAnswers], prover: &Prover, rules: &Rules) -> String {
-    let mut text = String::new();
-    for ToolAnswers { tool, answers } in told {
-        text.push_str(&format!("{tool}\n"));
-        for answer in answers {
-            let how = words(answer.level);
-            match &answer.found {
-                Reachability::Example(example) => {
-                    text.push_str(&format!("  {how}: yes\n    {}\n", example.call()));
-                    for reason in &example.reasons {
-                        text.push_str(&format!("    why: {reason}\n"));
-                    }
+fn of_tool(told: &ToolAnswers) -> String {
+    let mut text = format!("{}\n", told.tool);
+    for answer in &told.answers {
+        let how = words(answer.level);
+        match &answer.found {
+            Reachability::Example(example) => {
+                text.push_str(&format!("  {how}: yes\n    {}\n", example.call()));
+                for reason in &example.reasons {
+                    text.push_str(&format!("    why: {reason}\n"));
                 }
-                Reachability::Never(ground) => {
-                    text.push_str(&format!("  {how}: never ({})\n", ground.words()));
-                }
-                Reachability::Nothing { why } => {
-                    text.push_str(&format!("  {how}: none found (enumerated: {why})\n"));
-                }
+            }
+            Reachability::Never(ground) => {
+                text.push_str(&format!("  {how}: never ({})\n", ground.words()));
+            }
+            Reachability::Open { why } => {
+                text.push_str(&format!(
+                    "  {how}: open, neither an example nor a proof ({why})\n"
+                ));
             }
         }
     }
-    text.push_str(&summary(told));
-    text.push_str(&format!("{}\n", analysis::prover_line(prover)));
-    text.push_str(&analysis::assumed_lines(prover, rules));
     text
 }
 
@@ -132,7 +174,7 @@ fn words(level: Level) -> &'static str {
     }
 }
 
-/// Formats `12 tools: 3 can be called without asking, 8 cannot, 1 unknown`.
+/// Formats `12 tools: 3 can be called without asking, 8 cannot, 1 open`.
 fn summary(told: &[ToolAnswers]) -> String {
     let count = |is: fn(&Reachability) -> bool| {
         let of = |it: &&ToolAnswers| it.answers.first().is_some_and(|answer| is(&answer.found));
@@ -140,14 +182,14 @@ fn summary(told: &[ToolAnswers]) -> String {
     };
     let can = count(|it| matches!(it, Reachability::Example(_)));
     let never = count(|it| matches!(it, Reachability::Never(_)));
-    let open = count(|it| matches!(it, Reachability::Nothing { .. }));
+    let open = count(|it| matches!(it, Reachability::Open { .. }));
     format!(
-        "{}: {can} can be called without asking, {never} cannot, {open} unknown\n",
+        "{}: {can} can be called without asking, {never} cannot, {open} open\n",
         counted(told.len(), "tool")
     )
 }
 
-fn as_json(told: &[ToolAnswers], prover: &Prover, rules: &Rules) -> Value {
+fn tool_json(told: &ToolAnswers) -> Value {
     let answer = |answer: &LevelAnswer| {
         let level = answer.level.as_str();
         match &answer.found {
@@ -158,21 +200,13 @@ fn as_json(told: &[ToolAnswers], prover: &Prover, rules: &Rules) -> Value {
             Reachability::Never(ground) => {
                 json!({"level": level, "possible": false, "how": ground.as_str()})
             }
-            Reachability::Nothing { why } => {
-                json!({"level": level, "possible": null, "how": "enumerated", "why": why})
+            Reachability::Open { why } => {
+                json!({"level": level, "possible": null, "how": "open", "why": why})
             }
         }
     };
-    let tool = |told: &ToolAnswers| {
-        let answers: Vec<Value> = told.answers.iter().map(answer).collect();
-        json!({"tool": told.tool, "answers": answers})
-    };
-    json!({
-        "tools": told.iter().map(tool).collect::<Vec<_>>(),
-        "solver": prover.witness().map(|it| it.display().to_string()),
-        "trouble": prover.trouble(),
-        "assumptions": analysis::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
-    })
+    let answers: Vec<Value> = told.answers.iter().map(answer).collect();
+    json!({"tool": told.tool, "answers": answers})
 }
 
 const UNASKED: &str = "may-run-unasked";
@@ -201,7 +235,7 @@ fn as_sarif(told: &[ToolAnswers], rules: &Rules) -> Sarif {
                     place: analysis::place(rules, example),
                     fix: None,
                 },
-                Reachability::Nothing { why } => SarifResult {
+                Reachability::Open { why } => SarifResult {
                     rule: OPEN,
                     level: SarifLevel::Warning,
                     message: format!("unknown whether `{tool}` can be called {how}: {why}"),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use airlock_core::policy_analysis::{DecisionChange, Example, ToolSubject};
+use airlock_core::policy_analysis::{DecisionChange, Example, LabelAssumption, ToolSubject};
 use airlock_core::rules::Rules;
 use serde_json::{Value, json};
 
@@ -27,8 +27,8 @@ pub(in crate::cli) struct DiffOptions {
     /// Compare only these tools: SERVER.TOOL, where * matches any characters
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// Also exit with 32 if airlock cannot prove that no call is newly allowed or needs less
-    /// approval
+    /// Exit with 32 instead of 34 if airlock can neither show nor exclude that a call is newly
+    /// allowed or needs less approval
     #[arg(long)]
     require_proof: bool,
     #[command(flatten)]
@@ -42,13 +42,29 @@ struct ToolChange {
     change: RuleChange,
 }
 
+/// Whether calls are decided differently in one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Answer {
+    No,
+    /// Neither an example nor a proof was found.
+    Open,
+    Yes,
+}
+
 /// The direction of a change, for one tool or for all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Direction {
-    widened: bool,
-    narrowed: bool,
-    /// No example was found, and not everything is proved.
-    open: bool,
+    widened: Answer,
+    narrowed: Answer,
+}
+
+/// Everything that the output shows.
+struct Shown<'a> {
+    told: &'a [ToolChange],
+    prover: &'a Prover,
+    new_rules: &'a Rules,
+    coverage: analysis::Coverage,
+    labels: LabelAssumption,
 }
 
 pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Screen) -> Outcome {
@@ -80,18 +96,27 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         }
         all
     });
+    let all = [("old ", &*before.rules), ("new ", &*after.rules)];
+    let shown = Shown {
+        told: &told,
+        prover: &prover,
+        new_rules: pair.new,
+        coverage: analysis::Coverage::new(&all, &subjects, &before.flow),
+        labels: analysis::label_assumption(&before.flow),
+    };
     match format {
-        PolicyFormat::Text => print(&escape::block(&text(&told, &prover, pair.new)))?,
-        PolicyFormat::Json => print_json(&as_json(&told, &prover, pair.new))?,
+        PolicyFormat::Text => print(&escape::block(&shown.text()))?,
+        PolicyFormat::Json => print_json(&shown.as_json())?,
         PolicyFormat::Sarif => {
             let files = Files::of_rules(std::iter::once(&options.new).chain(&tightening))?;
             files.print_sarif(&as_sarif(&told, pair.new))?;
         }
     }
-    let is_open = |told: &ToolChange| matches!(told.change.widened, DiffOutcome::Nothing { .. });
-    let unproved = options.require_proof && told.iter().any(is_open);
-    Ok(match overall(&told).widened || unproved {
+    let overall = overall(&told);
+    let unproved = options.require_proof && overall.widened == Answer::Open;
+    Ok(match overall.widened == Answer::Yes || unproved {
         true => exit::POLICY,
+        false if overall.is_open() => exit::OPEN,
         false => exit::DONE,
     })
 }
@@ -108,36 +133,47 @@ async fn of_tool(
     }
 }
 
+impl Answer {
+    fn from_outcome(outcome: &DiffOutcome) -> Self {
+        match outcome {
+            DiffOutcome::Example(_) => Self::Yes,
+            DiffOutcome::Open { .. } => Self::Open,
+            DiffOutcome::Never(_) => Self::No,
+        }
+    }
+}
+
 impl Direction {
     fn from_change(change: &RuleChange) -> Self {
-        let is = |parted: &DiffOutcome| matches!(parted, DiffOutcome::Example(_));
-        let is_open = |parted: &DiffOutcome| matches!(parted, DiffOutcome::Nothing { .. });
         Self {
-            widened: is(&change.widened),
-            narrowed: is(&change.narrowed),
-            open: is_open(&change.widened) || is_open(&change.narrowed),
+            widened: Answer::from_outcome(&change.widened),
+            narrowed: Answer::from_outcome(&change.narrowed),
         }
     }
 
+    /// Whether one of the two directions is open.
+    fn is_open(self) -> bool {
+        [self.widened, self.narrowed].contains(&Answer::Open)
+    }
+
+    /// Returns the word for the change. A change that may allow more is called open, even if it
+    /// certainly allows less.
     fn as_str(self) -> &'static str {
         match (self.widened, self.narrowed) {
-            (true, true) => "both",
-            (true, false) => "widened",
-            (false, true) => "narrowed",
-            (false, false) => "equal",
+            (Answer::Yes, Answer::Yes) => "both",
+            (Answer::Yes, _) => "widened",
+            (Answer::Open, _) | (Answer::No, Answer::Open) => "open",
+            (Answer::No, Answer::Yes) => "narrowed",
+            (Answer::No, Answer::No) => "equal",
         }
     }
 }
 
 fn overall(told: &[ToolChange]) -> Direction {
-    let all: Vec<Direction> = told
-        .iter()
-        .map(|it| Direction::from_change(&it.change))
-        .collect();
+    let all = || told.iter().map(|it| Direction::from_change(&it.change));
     Direction {
-        widened: all.iter().any(|it| it.widened),
-        narrowed: all.iter().any(|it| it.narrowed),
-        open: all.iter().any(|it| it.open),
+        widened: all().map(|it| it.widened).max().unwrap_or(Answer::No),
+        narrowed: all().map(|it| it.narrowed).max().unwrap_or(Answer::No),
     }
 }
 
@@ -149,55 +185,60 @@ fn ground(told: &[ToolChange]) -> Option<ProofGround> {
         .flat_map(|it| [&it.change.widened, &it.change.narrowed]);
     let grounds = both.filter_map(|parted| match parted {
         DiffOutcome::Never(ground) => Some(*ground),
-        DiffOutcome::Example(_) | DiffOutcome::Nothing { .. } => None,
+        DiffOutcome::Example(_) | DiffOutcome::Open { .. } => None,
     });
     grounds.max()
 }
 
-/// Lists the tools that change, and those for which this is not known.
-fn text(told: &[ToolChange], prover: &Prover, rules: &Rules) -> String {
-    let mut text = String::new();
-    for ToolChange { tool, change } in told {
-        let direction = Direction::from_change(change);
-        if direction.as_str() == "equal" && !direction.open {
-            continue;
-        }
-        text.push_str(&format!("{tool}: {}\n", direction.as_str()));
-        for (word, parted) in [("widened", &change.widened), ("narrowed", &change.narrowed)] {
-            match parted {
-                DiffOutcome::Example(apart) => text.push_str(&of_apart(word, apart)),
-                DiffOutcome::Never(_) => {}
-                DiffOutcome::Nothing { why } => {
-                    text.push_str(&format!("  {word}: none found (enumerated: {why})\n"));
+impl Shown<'_> {
+    /// Lists the tools that change, and those for which this is open.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for ToolChange { tool, change } in self.told {
+            let direction = Direction::from_change(change);
+            if direction.as_str() == "equal" {
+                continue;
+            }
+            text.push_str(&format!("{tool}: {}\n", direction.as_str()));
+            for (word, parted) in [("widened", &change.widened), ("narrowed", &change.narrowed)] {
+                match parted {
+                    DiffOutcome::Example(apart) => text.push_str(&of_apart(word, apart)),
+                    DiffOutcome::Never(_) => {}
+                    DiffOutcome::Open { why } => {
+                        text.push_str(&format!(
+                            "  {word}: open, neither an example nor a proof ({why})\n"
+                        ));
+                    }
                 }
             }
         }
+        let of = |word: &str| {
+            let is = |it: &&ToolChange| Direction::from_change(&it.change).as_str() == word;
+            self.told.iter().filter(is).count()
+        };
+        text.push_str(&format!(
+            "{}: {}; {} widened, {} narrowed, {} both, {} equal, {} open",
+            counted(self.told.len(), "tool"),
+            overall(self.told).as_str(),
+            of("widened"),
+            of("narrowed"),
+            of("both"),
+            of("equal"),
+            of("open"),
+        ));
+        text.push_str(&match (overall(self.told).is_open(), ground(self.told)) {
+            (false, Some(ground)) => format!(" ({})\n", ground.words()),
+            _ => "\n".to_owned(),
+        });
+        text.push_str(&self.coverage.text());
+        text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
+        text.push_str(&analysis::assumed_lines(
+            self.prover,
+            self.new_rules,
+            self.labels,
+        ));
+        text
     }
-    let of = |word: &str| {
-        let is = |it: &&ToolChange| Direction::from_change(&it.change).as_str() == word;
-        told.iter().filter(is).count()
-    };
-    let open = told
-        .iter()
-        .filter(|it| Direction::from_change(&it.change).open)
-        .count();
-    text.push_str(&format!(
-        "{}: {}; {} widened, {} narrowed, {} both, {} equal",
-        counted(told.len(), "tool"),
-        overall(told).as_str(),
-        of("widened"),
-        of("narrowed"),
-        of("both"),
-        of("equal"),
-    ));
-    text.push_str(&match (open, ground(told)) {
-        (0, None) => "\n".to_owned(),
-        (0, Some(ground)) => format!(" ({})\n", ground.words()),
-        (open, _) => format!("; {open} not fully proved\n"),
-    });
-    text.push_str(&format!("{}\n", analysis::prover_line(prover)));
-    text.push_str(&analysis::assumed_lines(prover, rules));
-    text
 }
 
 fn of_apart(word: &str, (old, new): &DecisionChange) -> String {
@@ -211,7 +252,24 @@ fn of_apart(word: &str, (old, new): &DecisionChange) -> String {
     text
 }
 
-fn as_json(told: &[ToolChange], prover: &Prover, rules: &Rules) -> Value {
+impl Shown<'_> {
+    fn as_json(&self) -> Value {
+        let (prover, rules) = (self.prover, Some(self.new_rules));
+        let overall = overall(self.told);
+        json!({
+            "change": overall.as_str(),
+            "open": overall.is_open(),
+            "how": ground(self.told).map(ProofGround::as_str),
+            "tools": self.told.iter().map(tool_json).collect::<Vec<_>>(),
+            "checked": self.coverage.json(),
+            "solver": prover.witness().map(|it| it.display().to_string()),
+            "trouble": prover.trouble(),
+            "assumptions": analysis::assumptions(prover, rules, self.labels).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn tool_json(told: &ToolChange) -> Value {
     let side =
         |example: &Example| json!({"level": example.level.as_str(), "reasons": example.reasons});
     let parted = |parted: &DiffOutcome| match parted {
@@ -221,25 +279,13 @@ fn as_json(told: &[ToolChange], prover: &Prover, rules: &Rules) -> Value {
                 "old": side(old), "new": side(new)})
         }
         DiffOutcome::Never(ground) => json!({"found": false, "how": ground.as_str()}),
-        DiffOutcome::Nothing { why } => json!({"found": null, "how": "enumerated", "why": why}),
+        DiffOutcome::Open { why } => json!({"found": null, "how": "open", "why": why}),
     };
-    let tool = |told: &ToolChange| {
-        json!({
-            "tool": told.tool,
-            "change": Direction::from_change(&told.change).as_str(),
-            "widened": parted(&told.change.widened),
-            "narrowed": parted(&told.change.narrowed),
-        })
-    };
-    let overall = overall(told);
     json!({
-        "change": overall.as_str(),
-        "open": overall.open,
-        "how": ground(told).map(ProofGround::as_str),
-        "tools": told.iter().map(tool).collect::<Vec<_>>(),
-        "solver": prover.witness().map(|it| it.display().to_string()),
-        "trouble": prover.trouble(),
-        "assumptions": analysis::assumptions(prover, Some(rules)).collect::<Vec<_>>(),
+        "tool": told.tool,
+        "change": Direction::from_change(&told.change).as_str(),
+        "widened": parted(&told.change.widened),
+        "narrowed": parted(&told.change.narrowed),
     })
 }
 
@@ -283,7 +329,7 @@ fn as_sarif(told: &[ToolChange], new_rules: &Rules) -> Sarif {
                     }
                 }
                 DiffOutcome::Never(_) => continue,
-                DiffOutcome::Nothing { why } => SarifResult {
+                DiffOutcome::Open { why } => SarifResult {
                     rule: OPEN,
                     level: SarifLevel::Warning,
                     message: format!("unknown whether `{tool}` is {rule}: {why}"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use airlock_core::policy::{Finding, Kind, Policies};
-use airlock_core::policy_analysis::Idle;
+use airlock_core::policy_analysis::{Idle, LabelAssumption};
 use airlock_core::problem::Problem;
 use clap::Args;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ impl Proofs {
             "patterns (`--allow`, `[rules]`) are ignored: only the policy rules are reviewed",
             "a rule is reviewed only for these tools",
         ];
-        analysis::assumptions(&self.prover, None).chain(LEFT_ASIDE)
+        analysis::assumptions(&self.prover, None, LabelAssumption::Configured).chain(LEFT_ASIDE)
     }
 
     pub(super) fn json(&self) -> Value {
