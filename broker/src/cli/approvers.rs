@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use airlock_core::problem::Problem;
-use airlock_core::report::Report;
+use airlock_core::report::{Report, Status};
 use clap::Args;
 
 use super::grants::session_name;
@@ -49,10 +49,7 @@ impl ApprovalOptions {
         if let Some(name) = &self.session {
             builder = builder.session(session_name(name)?);
         }
-        let now_ms = Clock::start().now_ms();
-        for path in &self.grants {
-            builder = builder.grants(grants::read(path, now_ms)?);
-        }
+        let builder = add_grants(builder, &self.grants)?;
         let builder = builder.client_bridge(TerminalBridge::new(self.person(config), screen));
         self.approver(builder, config, screen)
     }
@@ -103,6 +100,15 @@ impl ApprovalOptions {
             }),
         }
     }
+}
+
+/// Adds the grants of these files to a builder.
+pub(super) fn add_grants(mut builder: Builder, paths: &[PathBuf]) -> Result<Builder, Problem> {
+    let now_ms = Clock::start().now_ms();
+    for path in paths {
+        builder = builder.grants(grants::read(path, now_ms)?);
+    }
+    Ok(builder)
 }
 
 /// Adds the approver for hosts that cannot ask their user. `airlock serve` never asks at the
@@ -202,8 +208,77 @@ pub(super) fn sufficient(report: &Report) -> String {
         return String::new();
     }
     let file = render::grant_file(&report.grants_needed);
+    // A script that an unanswered call ended may have wanted to make more calls.
+    let enough = match report.status {
+        Status::Done => "these grants would have been enough for this run's calls",
+        _ => {
+            "these grants are needed at least: the run ended before its script did, so raise \
+             `uses_max` to the number of calls that the script makes"
+        }
+    };
     format!(
-        "no person could be asked; these grants would have been enough. To use them, a person checks \
-         them, fills in `approved_by`, and passes the file with --grant FILE:\n\n{file}\n"
+        "no person could be asked; {enough}. To use them, a person checks them, fills in \
+         `approved_by`, and passes the file with --grant FILE. A grant of scope `run` gives its \
+         uses to every run that gets the file:\n\n{file}\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use airlock_core::code::Code;
+    use airlock_core::grant::{Condition, Grant, Scope};
+    use airlock_core::id::{Digest, GrantId, ToolId};
+    use airlock_core::labels::Labels;
+    use airlock_core::report::Usage;
+
+    use super::*;
+
+    fn report(status: Status, code: Option<Code>) -> Report {
+        let digest = Digest::sha256(b"d");
+        let grant = Grant {
+            id: GrantId("".into()),
+            scope: Scope::Run,
+            tool: ToolId::parse("tickets.create").unwrap(),
+            description: digest,
+            script: Some(digest),
+            policy: digest,
+            condition: Condition::exactly(&serde_json::json!({})).unwrap(),
+            uses_max: NonZeroU32::MIN,
+            uses: 0,
+            given_at_ms: 0,
+            expires_at_ms: 1,
+            labels: Labels::default(),
+            shown: digest,
+            by: String::new(),
+        };
+        Report {
+            run: String::new(),
+            status,
+            code,
+            retry_after_ms: None,
+            value: None,
+            error: None,
+            findings: Vec::new(),
+            console: Vec::new(),
+            console_dropped_bytes: 0,
+            calls: Vec::new(),
+            flow: None,
+            usage: Usage::default(),
+            grants_needed: vec![grant],
+        }
+    }
+
+    #[test]
+    fn grants_are_called_enough_only_if_script_ended() {
+        let done = sufficient(&report(Status::Done, None));
+        assert!(done.contains("enough for this run's calls"), "{done}");
+        let failed = sufficient(&report(Status::Failed, Some(Code::Unanswered)));
+        assert!(failed.contains("needed at least"), "{failed}");
+        assert!(!failed.contains("enough"), "{failed}");
+        for text in [done, failed] {
+            assert!(text.contains("gives its uses to every run"), "{text}");
+        }
+    }
 }

@@ -313,7 +313,7 @@ pub(super) fn build_problem(error: BuildError) -> Problem {
         BuildError::NoScope { .. } => super::options::usage(
             "a grant's scope does not exist in this run",
             error.to_string(),
-            "for a grant of a session, add --session NAME",
+            "for a grant of a session, use `airlock run` with --session NAME",
         ),
         BuildError::Sandbox(SandboxError::FilesTooSmall { .. }) => Problem::new(
             "sandbox-unavailable",

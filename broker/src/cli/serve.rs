@@ -1,5 +1,6 @@
 //! `airlock serve`: all tools behind one MCP server.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use airlock_core::problem::Problem;
@@ -89,6 +90,10 @@ pub(super) struct ServeOptions {
     /// Print a text for the host's system prompt, and exit
     #[arg(long, help_heading = "Tools")]
     print_system_prompt: bool,
+    /// Read a file of grants, which are approvals that cover several calls. Every run gets the
+    /// grants of scope `run`, each time with all their uses
+    #[arg(long = "grant", value_name = "FILE", help_heading = "Approval")]
+    grants: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitOptions,
     #[command(flatten, next_help_heading = "Journal")]
@@ -148,6 +153,8 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     }
     let screen = Screen::of_process(environment, options.quiet);
     let door = Listen::from_options(&options.door, environment)?;
+    let grants = options.grants.clone();
+    let project = options.servers.project()?;
     let config = load(options, environment)?;
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
@@ -158,7 +165,8 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         .iter()
         .for_each(|warning| screen.warning(warning));
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(&screen, config, settings, door));
+    let grants = GrantSources { grants, project };
+    let served = runtime.block_on(serve(&screen, config, settings, door, grants));
     // The time is limited because a read of stdin cannot be cancelled. Dropping the remaining tasks
     // kills the processes that servers left behind.
     runtime.shutdown_timeout(LAST_WALL);
@@ -220,7 +228,21 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     Config::load(flags, environment)
 }
 
-async fn serve(screen: &Screen, config: Config, settings: ServeSettings, door: Listen) -> Outcome {
+/// Grants that people gave before.
+struct GrantSources {
+    /// Files of grants.
+    grants: Vec<PathBuf>,
+    /// The folder whose runs share grants.
+    project: PathBuf,
+}
+
+async fn serve(
+    screen: &Screen,
+    config: Config,
+    settings: ServeSettings,
+    door: Listen,
+    sources: GrantSources,
+) -> Outcome {
     let cancel = Cancel::new();
     let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
@@ -231,9 +253,11 @@ async fn serve(screen: &Screen, config: Config, settings: ServeSettings, door: L
     let (place, listening) = open(door).await?;
     // The approver answers only for hosts that cannot ask their user.
     let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
+    let builder = approvers::add_grants(builder, &sources.grants)?;
     let warnings = screen.clone();
     let builder = builder
         .warnings(move |problem| warnings.warning(problem))
+        .project(sources.project)
         .servers_join_later(true)
         .engine_later(true)
         .discovery(true)
