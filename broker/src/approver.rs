@@ -4,6 +4,7 @@
 mod command;
 mod form;
 mod keyboard;
+mod question_rows;
 mod question_text;
 mod terminal;
 mod web;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 use airlock_core::decide::{Answer, Question};
 
 pub use command::ApproverCommand;
+pub(crate) use question_rows::{QuestionRow, rows};
 pub use terminal::Terminal;
 pub use web::{LinkNotifier, Web};
 
@@ -55,6 +57,27 @@ impl Approver for NeverApprover {
 
     fn who(&self) -> String {
         "nobody".into()
+    }
+}
+
+/// The forms of a question, for a test that compares them with the form of the host.
+#[cfg(test)]
+pub(crate) mod forms {
+    use super::*;
+
+    pub(crate) fn terminal(question: &Question) -> String {
+        question_text::show(question, 10_000, true)
+    }
+
+    pub(crate) fn page(question: &Question) -> serde_json::Value {
+        web::card(question)
+    }
+
+    pub(crate) fn questions() -> [Question; 2] {
+        [
+            question_rows::tests::hostile(),
+            wire::tests::asked(r#"{"to":"x"}"#),
+        ]
     }
 }
 

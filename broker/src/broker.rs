@@ -668,6 +668,8 @@ impl Inner {
 #[cfg(test)]
 mod budget_tests;
 #[cfg(test)]
+mod declassify_tests;
+#[cfg(test)]
 mod grant_tests;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ mod run;
 mod runs;
 mod screen;
 mod serve;
+mod sessions;
 mod signals;
 mod terminal_bridge;
 mod types;
@@ -68,6 +69,9 @@ enum Command {
     /// List, show and revoke grants, which are approvals that cover several calls
     #[command(subcommand)]
     Grants(grants::GrantsCommand),
+    /// Declassify what a session has read
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
     /// Serve the demo tools as an MCP server over stdio
     DemoServer,
     /// List the script engines
@@ -93,6 +97,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Policy(command) => policy::run(command, &environment),
         Command::Runs(command) => runs::run(command, &environment),
         Command::Grants(command) => grants::run(command, &environment),
+        Command::Sessions(command) => sessions::run(command, &environment),
         Command::DemoServer => demo_server::run(),
         Command::Engines(options) => engines::run(&options),
     };
@@ -116,6 +121,7 @@ impl Command {
             Self::Policy(command) => command.is_json(),
             Self::Runs(command) => command.is_json(),
             Self::Grants(command) => command.is_json(),
+            Self::Sessions(command) => command.is_json(),
             Self::Engines(options) => options.json,
             Self::Serve(_) | Self::DemoServer => false,
         }

@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::catalog::{Catalog, Tool};
 use crate::code::Code;
 use crate::grant::{Condition, GrantMatch, Grants, Terms, Use};
+use crate::labels::{Labelling, Labels};
 use crate::level::Level;
 use crate::rules::{RuleVerdict, Rules};
 use crate::session::DisclosedTools;
@@ -110,6 +111,7 @@ pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grant
 pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Decision {
     match answer {
         Answer::AllowOnce => allow_once(pending, "", grants),
+        Answer::AllowDeclassified => allow_declassified(pending, grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
         Answer::Unanswered => refuse(pending, Code::Unanswered, "no answer came"),
@@ -198,6 +200,22 @@ fn settle_terms(mut pending: PendingCall, terms: Terms, grants: &mut Grants) -> 
     );
     pending.question.reasons.push(cut(&reason));
     reconsider(pending, grants)
+}
+
+/// Allows a call whose result adds no labels to the run. Only a person's answer leads here.
+fn allow_declassified(mut pending: PendingCall, grants: &mut Grants) -> Decision {
+    let labels = pending.question.reads.to_texts().join(", ");
+    if labels.is_empty() {
+        return allow_once(pending, "; its result has no labels", grants);
+    }
+    let mut tool = Tool::clone(&pending.tool);
+    tool.labelling = Arc::new(Labelling {
+        reads: Labels::default(),
+        ..Labelling::clone(&tool.labelling)
+    });
+    pending.tool = Arc::new(tool);
+    let remark = format!("; its result is declassified: {labels} removed");
+    allow_once(pending, &remark, grants)
 }
 
 fn allow_once(pending: PendingCall, remark: &str, grants: &mut Grants) -> Decision {

@@ -18,5 +18,5 @@ pub use known_destinations::{BadDestination, KnownDestinations};
 pub use label_config::{LabelConfig, LabelMisfit, LabelRule, UnmatchedLabelRule};
 pub(crate) use paths::named;
 pub use paths::{NamedPath, ResolvedPath, Roots};
-pub use tracker::{FlowSpec, SessionFlow, large_texts};
+pub use tracker::{Declassification, FlowSpec, SessionFlow, large_texts};
 pub(crate) use tracker::{FlowTracker, facts_without_run};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Args, Site};
 use crate::code::Code;
 use crate::facts::Facts;
+use crate::flow::Declassification;
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
 use crate::inquiry::{InquiryEnd, InquiryId, InquiryKind};
 use crate::limits::Limits;
@@ -83,6 +84,9 @@ pub struct RunStartedEntry {
     /// Findings of the check before the run, as the report contains them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ReportedFinding>,
+    /// What people had declassified in the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declassified: Vec<Declassification>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +136,8 @@ pub struct AnsweredEntry {
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerWord {
     AllowOnce,
+    /// The call is allowed, and its result adds no labels to the run.
+    AllowDeclassified,
     AllowTool,
     Refuse,
     Unanswered,

@@ -3,16 +3,13 @@
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
-use airlock_core::facts::{Facts, RepeatedText};
 use airlock_core::grant::{Proposal, Scope, Terms};
-use airlock_core::labels::Label;
 
+use super::question_rows::{QuestionRow, rows};
 use crate::render::escape;
 
 /// Maximum number of lines of arguments shown before the person asks for the rest.
 const ARGUMENT_LINES_SHOWN: usize = 40;
-/// Maximum number of rows about fields that repeat earlier results.
-const SHARES_SHOWN: usize = 8;
 
 /// Maximum length of a condition or an example, in characters.
 const EXAMPLE_CHARS_SHOWN: usize = 200;
@@ -30,8 +27,12 @@ pub(super) enum TypedReply {
 /// Returns the possible answers. If every call needs its own answer, the answers cover only this
 /// call.
 pub(super) fn choices(question: &Question) -> String {
+    let declassify = match question.reads.is_empty() {
+        true => "",
+        false => ", d = allow it, and its result counts as neither private nor untrusted",
+    };
     let Some(proposal) = &question.proposal else {
-        return "y = allow this call, n = refuse, v = view everything".into();
+        return format!("y = allow this call{declassify}, n = refuse, v = view everything");
     };
     let wider: Vec<_> = question
         .scopes
@@ -40,8 +41,8 @@ pub(super) fn choices(question: &Question) -> String {
         .map(|scope| format!(", a N {scope} = in this {scope}"))
         .collect();
     format!(
-        "y = allow this call, a N = allow up to N similar calls in this run ({} proposed){}, \
-         n = refuse, v = view everything",
+        "y = allow this call{declassify}, a N = allow up to N similar calls in this run ({} \
+         proposed){}, n = refuse, v = view everything",
         proposal.uses_max,
         wider.concat()
     )
@@ -57,30 +58,11 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
         "allow?",
         &format!("call {} of `{tool}`{}", question.call.0, site(question)),
     );
-    for prompt in &question.prompts {
-        row(&mut text, "asks", &escape::line(prompt));
-    }
-    for reason in &question.reasons {
-        row(&mut text, "why", &escape::line(reason));
-    }
-    if let Some(facts) = &question.facts {
-        facts_rows(&mut text, facts);
-    }
-    if let Some(claims) = claims(question) {
-        row(&mut text, "note", &claims);
-    }
-    match question.allowed_so_far {
-        0 => {}
-        1 => row(
-            &mut text,
-            "so far",
-            "1 call of this tool was allowed in this run",
-        ),
-        n => row(
-            &mut text,
-            "so far",
-            &format!("{n} calls of this tool were allowed in this run"),
-        ),
+    for QuestionRow {
+        name, text: said, ..
+    } in rows(question)
+    {
+        row(&mut text, name, &said);
     }
     row(&mut text, "with", &arguments(question, width, whole));
     if let Some(proposal) = &question.proposal {
@@ -95,6 +77,7 @@ pub(super) fn parse(line: &str) -> TypedReply {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
     match (word, rest.trim()) {
         ("y" | "yes", "") => TypedReply::Answer(Answer::AllowOnce),
+        ("d" | "declassify", "") => TypedReply::Answer(Answer::AllowDeclassified),
         ("n" | "no", "") => TypedReply::Answer(Answer::Refuse),
         ("v" | "view", "") => TypedReply::ShowAll,
         ("a" | "all", "") => TypedReply::AllWithoutNumber,
@@ -151,69 +134,6 @@ fn site(question: &Question) -> String {
     match question.site.line {
         0 => String::new(),
         line => format!(", line {line} of the script"),
-    }
-}
-
-/// Adds the rows about the data that the run has read, the destination of the call, and fields that
-/// repeat earlier results.
-fn facts_rows(text: &mut String, facts: &Facts) {
-    let list = |words: &mut dyn Iterator<Item = &str>| {
-        let words: Vec<_> = words
-            .map(|word| escape::brief(word, EXAMPLE_CHARS_SHOWN))
-            .collect();
-        words.join(", ")
-    };
-    if !facts.labels.is_empty() {
-        let labels = list(&mut facts.labels.iter().map(Label::as_str));
-        let read = format!("the run has read data with the labels {labels}");
-        row(text, "read", &read);
-    }
-    let places = [&facts.dest_hosts, &facts.dest_addresses, &facts.path_roots];
-    let places = list(&mut places.into_iter().flatten().flatten().map(String::as_str));
-    if !places.is_empty() {
-        row(text, "to", &places);
-    }
-    if !facts.dest_unexplained.is_empty() {
-        let fields = list(&mut facts.dest_unexplained.iter().map(String::as_str));
-        row(
-            text,
-            "to",
-            &format!("no trusted data contains the value of {fields}"),
-        );
-    }
-    if !facts.lookalikes.is_empty() {
-        let fields = list(&mut facts.lookalikes.iter().map(String::as_str));
-        row(
-            text,
-            "to",
-            &format!(
-                "{fields} may be misread: unusual characters, mixed alphabets, or encoding that \
-                 a server may change"
-            ),
-        );
-    }
-    for share in facts.shares.iter().take(SHARES_SHOWN) {
-        let RepeatedText { field, call, .. } = share;
-        let field = escape::brief(field, EXAMPLE_CHARS_SHOWN);
-        row(
-            text,
-            "from",
-            &format!("{field} repeats what call {} returned", call.0),
-        );
-    }
-}
-
-fn claims(question: &Question) -> Option<String> {
-    let effects = question.effects;
-    match (
-        effects.read_only,
-        effects.claims_destructive,
-        effects.claims_read_only,
-    ) {
-        (Some(true), ..) => Some("your configuration marks the tool as read-only".to_owned()),
-        (_, Some(true), _) => Some("the server marks the tool as destructive".to_owned()),
-        (.., Some(true)) => Some("the server claims that the tool is read-only".to_owned()),
-        _ => None,
     }
 }
 
@@ -297,9 +217,11 @@ fn columns(c: char) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use airlock_core::facts::{Facts, RepeatedText};
     use airlock_core::id::CallId;
 
     use super::*;
+    use crate::approver::wire::tests::asked;
 
     #[test]
     fn only_unambiguous_line_is_an_answer() {
@@ -307,6 +229,7 @@ mod tests {
         for (line, expected) in [
             ("y\n", TypedReply::Answer(Answer::AllowOnce)),
             (" YES ", TypedReply::Answer(Answer::AllowOnce)),
+            ("d", TypedReply::Answer(Answer::AllowDeclassified)),
             ("n", TypedReply::Answer(Answer::Refuse)),
             ("a 20", uses(20)),
             ("all 3", uses(3)),
@@ -325,38 +248,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn labels_and_destinations_are_shown_escaped() {
-        let facts = Facts {
-            dest_addresses: Some(["eve\u{1b}[2J@evil.example".to_owned()].into()),
-            dest_unexplained: ["/to".to_owned()].into(),
-            lookalikes: ["/to".to_owned()].into(),
-            shares: vec![RepeatedText {
-                field: "/body".into(),
-                call: CallId(2),
-                pieces: 9,
-            }],
-            ..Facts::default()
-        };
-        let mut text = String::new();
-        facts_rows(&mut text, &facts);
-        for part in [
-            "read the run has read data with the labels private, untrusted",
-            "to no trusted data contains the value of /to",
-            "to /to may be misread: unusual characters, mixed alphabets, or encoding that a \
-             server may change",
-            "from /body repeats what call 2 returned",
-        ] {
-            assert!(text.contains(part), "{text}");
-        }
-        assert!(!text.contains('\u{1b}'));
-    }
-
     /// Checks that text from servers and scripts never begins a line.
     #[test]
     fn question_rows_never_exceed_terminal_width() {
         let fakes = format!("x{}answer y = refuse", " ".repeat(70));
-        let facts = Facts {
+        let mut question = asked(r#"{"to":"x"}"#);
+        question.facts = Some(std::sync::Arc::new(Facts {
             dest_addresses: Some([fakes.clone()].into()),
             dest_unexplained: [fakes.clone()].into(),
             shares: vec![RepeatedText {
@@ -365,12 +262,11 @@ mod tests {
                 pieces: 9,
             }],
             ..Facts::default()
-        };
-        let mut text = String::new();
-        facts_rows(&mut text, &facts);
-        for label in ["asks", "why", "similar"] {
-            row(&mut text, label, &fakes);
-        }
+        }));
+        question.prompts = vec![fakes.clone()];
+        question.reasons = vec![fakes.clone()];
+        let mut text = show(&question, 80, false);
+        row(&mut text, "similar", &fakes);
         text.push_str(&format!("        {}\n", "long ".repeat(500)));
         let shown = fitted(&text, 80);
         for line in shown.lines() {

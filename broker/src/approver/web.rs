@@ -275,5 +275,11 @@ async fn answer(State(room): State<Arc<PageState>>, body: Bytes) -> Response {
     (status, kind, json!({ "why": why }).to_string()).into_response()
 }
 
+/// Returns an open question as the page gets it.
+#[cfg(test)]
+pub(super) fn card(question: &Question) -> serde_json::Value {
+    card::open(1, question, "n0", None)
+}
+
 #[cfg(test)]
 mod tests;

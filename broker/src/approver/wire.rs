@@ -35,6 +35,7 @@ pub(super) fn question(question: &Question, nonce: &str) -> Value {
         "claims_destructive": effects.claims_destructive,
         "allowed_so_far": question.allowed_so_far,
         "facts": question.facts,
+        "result_labels": question.reads,
         "proposal": proposal(question),
         "scopes": question.scopes,
         "asker": question.asker.as_deref().map(asker),
@@ -105,12 +106,13 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
         && said.lasts_s.is_none();
     match said.answer.as_str() {
         "allow-once" if is_plain => Ok(Answer::AllowOnce),
+        "allow-declassified" if is_plain => Ok(Answer::AllowDeclassified),
         "refuse" if is_plain => Ok(Answer::Refuse),
-        "allow-once" | "refuse" => {
-            unclear("`allow-once` and `refuse` cannot be combined with other members")
+        "allow-once" | "allow-declassified" | "refuse" => {
+            unclear("only `allow` can be combined with other members")
         }
         "allow" => terms(said, question).map(Answer::Allow),
-        _ => unclear("invalid `answer`; expected allow-once, allow or refuse"),
+        _ => unclear("invalid `answer`; expected allow-once, allow-declassified, allow or refuse"),
     }
 }
 
@@ -175,6 +177,7 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     use airlock_core::id::{CallId, Digest, RunId, ToolId};
+    use airlock_core::labels::Labels;
     use airlock_core::level::Level;
     use airlock_core::limits::Limits;
 
@@ -208,6 +211,7 @@ pub(super) mod tests {
                 waits_ms: 60_000,
             })),
             facts: None,
+            reads: Labels::default(),
             args,
         }
     }
@@ -236,6 +240,10 @@ pub(super) mod tests {
     #[test]
     fn answer_is_plain_or_carries_terms() {
         check(r#"{"nonce":"n0","answer":"allow-once"}"#, Ok("AllowOnce"));
+        check(
+            r#"{"nonce":"n0","answer":"allow-declassified"}"#,
+            Ok("AllowDeclassified"),
+        );
         check(r#"{"nonce":"n0","answer":"refuse"}"#, Ok("Refuse"));
         check(
             r#"{"nonce":"n0","answer":"allow","uses_max":5}"#,

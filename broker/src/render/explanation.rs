@@ -2,11 +2,14 @@
 
 use airlock_core::call::Args;
 use airlock_core::facts::Facts;
+use airlock_core::flow::Declassification;
 use airlock_core::id::ToolId;
+use airlock_core::labels::Label;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::escape;
+use airlock_sandbox::clock::utc;
 
 /// Maximum length of the arguments or a fact, in characters. The journal has the full text.
 const CHARS_SHOWN: usize = 2_000;
@@ -33,6 +36,9 @@ pub struct Explanation {
     /// The assumption behind the decision about a hypothetical call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assuming: Option<&'static str>,
+    /// What people had declassified in the session before the run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub declassified: Vec<Declassification>,
 }
 
 /// Formats an explanation: one labelled line per item.
@@ -62,6 +68,11 @@ pub fn explanation(explained: &Explanation) -> String {
     }
     for (name, value) in facts(explained) {
         say("fact:", &format!("{name} {value}"));
+    }
+    for Declassification { labels, by, at_ms } in &explained.declassified {
+        let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
+        let (labels, at) = (labels.join(", "), utc(*at_ms));
+        say("session:", &format!("{by} declassified {labels} at {at}"));
     }
     if let Some(assuming) = explained.assuming {
         say("assuming:", assuming);

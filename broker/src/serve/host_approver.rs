@@ -4,12 +4,13 @@
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::grant::{Scope, Terms};
 use airlock_core::level::Level;
 use serde_json::{Map, Value, json};
 
 use super::client_request::{APPROVAL_KEY, ClientRequestQueue, ELICITATION};
 use super::rpc;
-use crate::approver::{AnswerFuture, Approver};
+use crate::approver::{AnswerFuture, Approver, QuestionRow, rows};
 use crate::client_bridge::ClientReply;
 use crate::render::escape;
 
@@ -19,6 +20,8 @@ const CONDITION_CHARS_MAX: usize = 2_000;
 const ARGUMENT_CHARS_MAX: usize = 4_000;
 const ALLOW: &str = "allow";
 const ALLOW_TOOL: &str = "allow-tool";
+const ALLOW_DECLASSIFIED: &str = "allow-declassified";
+const ALLOW_SESSION: &str = "allow-session";
 const REFUSE: &str = "refuse";
 /// Number of uses that the answer `allow-tool` grants if it contains no number.
 const USES_DEFAULT: u32 = 20;
@@ -43,15 +46,22 @@ impl Approver for HostApprover {
 fn params(question: &Question) -> Value {
     // If each call needs its own answer, no answer can cover further calls.
     let each_time = question.level == Level::AskCall;
-    let (words, names) = if each_time {
-        (vec![ALLOW, REFUSE], vec!["Allow this call", "Refuse"])
-    } else {
+    let mut choices = vec![(ALLOW, "Allow this call")];
+    if !question.reads.is_empty() {
+        let words = "Allow this call; its result counts as neither private nor untrusted";
+        choices.push((ALLOW_DECLASSIFIED, words));
+    }
+    if !each_time {
         let further = "Allow further calls of this tool in this run too";
-        (
-            vec![ALLOW, ALLOW_TOOL, REFUSE],
-            vec!["Allow this call", further, "Refuse"],
-        )
-    };
+        choices.push((ALLOW_TOOL, further));
+    }
+    // A direct call is a run of its own, so only a grant of the session covers another one.
+    if !each_time && question.scopes.contains(&Scope::Session) {
+        let further = "Allow further calls of this tool in this session too";
+        choices.push((ALLOW_SESSION, further));
+    }
+    choices.push((REFUSE, "Refuse"));
+    let (words, names): (Vec<&str>, Vec<&str>) = choices.into_iter().unzip();
     let decision = json!({
         "type": "string",
         "title": "Decision",
@@ -92,17 +102,11 @@ fn message(question: &Question) -> String {
         text.push_str(&format!(", line {} of the script", question.site.line));
     }
     text.push('?');
-    for reason in &question.reasons {
-        text.push_str(&format!("\nwhy: {}", escape::line(reason)));
-    }
-    if let Some(claims) = claims(question) {
-        text.push_str(&format!("\nnote: {claims}"));
-    }
-    if question.allowed_so_far > 0 {
-        let so_far = question.allowed_so_far;
-        text.push_str(&format!(
-            "\nso far: {so_far} calls of this tool were allowed in this run"
-        ));
+    for QuestionRow {
+        name, text: said, ..
+    } in rows(question)
+    {
+        text.push_str(&format!("\n{name}: {said}"));
     }
     let pretty = serde_json::to_string_pretty(question.args.value()).unwrap_or_default();
     let shown = escape::block(&pretty);
@@ -123,20 +127,6 @@ fn message(question: &Question) -> String {
     text
 }
 
-fn claims(question: &Question) -> Option<&'static str> {
-    let effects = question.effects;
-    match (
-        effects.read_only,
-        effects.claims_destructive,
-        effects.claims_read_only,
-    ) {
-        (Some(true), ..) => Some("the configuration declares this tool read-only"),
-        (_, Some(true), _) => Some("the server declares this tool destructive"),
-        (.., Some(true)) => Some("the server claims that this tool is read-only"),
-        _ => None,
-    }
-}
-
 /// Parses the person's answer. Only an explicit yes allows the call.
 fn read(result: &Value) -> Answer {
     let nothing = Map::new();
@@ -145,13 +135,15 @@ fn read(result: &Value) -> Answer {
     let decision = content.get("decision").and_then(Value::as_str);
     match (result.get("action").and_then(Value::as_str), decision) {
         (Some("accept"), Some(ALLOW)) => Answer::AllowOnce,
-        (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses")),
+        (Some("accept"), Some(ALLOW_DECLASSIFIED)) => Answer::AllowDeclassified,
+        (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses"), Scope::Run),
+        (Some("accept"), Some(ALLOW_SESSION)) => uses(content.get("uses"), Scope::Session),
         (Some("accept"), Some(REFUSE)) | (Some("decline"), _) => Answer::Refuse,
         _ => Answer::Unanswered,
     }
 }
 
-fn uses(said: Option<&Value>) -> Answer {
+fn uses(said: Option<&Value>, scope: Scope) -> Answer {
     let uses = match said {
         None | Some(Value::Null) => Some(USES_DEFAULT),
         Some(said) => said
@@ -159,13 +151,62 @@ fn uses(said: Option<&Value>) -> Answer {
             .filter(|uses| *uses <= USES_MAX)
             .and_then(|uses| u32::try_from(uses).ok()),
     };
-    uses.and_then(NonZeroU32::new)
-        .map_or(Answer::Unanswered, Answer::up_to)
+    let uses = uses.and_then(NonZeroU32::new);
+    uses.map_or(Answer::Unanswered, |uses_max| {
+        Answer::Allow(Terms {
+            scope,
+            ..Terms::up_to(uses_max)
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::approver::forms;
+
+    #[test]
+    fn terminal_page_and_host_show_same_rows() {
+        for question in forms::questions() {
+            let rows = rows(&question);
+            assert!(rows.len() >= 3, "{rows:?}");
+            let page = json!(
+                rows.iter()
+                    .map(|row| json!({
+                        "name": row.name, "text": row.text, "warns": row.warns,
+                    }))
+                    .collect::<Vec<_>>()
+            );
+            assert_eq!(forms::page(&question)["rows"], page);
+            let lines = |form: fn(&QuestionRow) -> String| {
+                rows.iter().map(form).collect::<Vec<_>>().join("\n")
+            };
+            let shown = forms::terminal(&question);
+            let expected = lines(|row| format!("{:>7} {}", row.name, row.text));
+            assert!(shown.contains(&expected), "{shown}\n---\n{expected}");
+            let shown = message(&question);
+            let expected = lines(|row| format!("{}: {}", row.name, row.text));
+            assert!(shown.contains(&expected), "{shown}\n---\n{expected}");
+        }
+    }
+
+    #[test]
+    fn session_is_offered_only_if_its_grants_are_stored() {
+        let [_, mut question] = forms::questions();
+        let words = |question: &Question| {
+            let params = params(question);
+            params["requestedSchema"]["properties"]["decision"]["enum"].clone()
+        };
+        assert_eq!(words(&question), json!(["allow", "allow-tool", "refuse"]));
+        question.scopes = vec![Scope::Run, Scope::Session];
+        let all = json!(["allow", "allow-tool", "allow-session", "refuse"]);
+        assert_eq!(words(&question), all);
+        question.level = Level::AskCall;
+        assert_eq!(words(&question), json!(["allow", "refuse"]));
+        question.reads = airlock_core::labels::Labels::worst();
+        let all = json!(["allow", "allow-declassified", "refuse"]);
+        assert_eq!(words(&question), all);
+    }
 
     #[test]
     fn only_explicit_yes_allows() {
@@ -177,6 +218,17 @@ mod tests {
             (
                 accept(json!({"decision": "allow-tool", "uses": 3})),
                 tool(3),
+            ),
+            (
+                accept(json!({"decision": "allow-session", "uses": 3})),
+                Answer::Allow(Terms {
+                    scope: Scope::Session,
+                    ..Terms::up_to(NonZeroU32::new(3).unwrap())
+                }),
+            ),
+            (
+                accept(json!({"decision": "allow-declassified"})),
+                Answer::AllowDeclassified,
             ),
             (accept(json!({"decision": "refuse"})), Answer::Refuse),
             (json!({"action": "decline"}), Answer::Refuse),

@@ -146,3 +146,50 @@ fn unnamed_grant_is_refused_and_revoked_one_stays_revoked() {
         "the same file gave more uses"
     );
 }
+
+/// A person removes a label from a session. Later runs start without it, and their journals and
+/// reports name the person.
+#[test]
+fn declassified_session_is_recorded_and_shown() {
+    let home = Home::new();
+    let config = "[labels.demo]\nreads = [\"private:logs\", \"untrusted\"]\nwrites = []\n\
+                  [labels.demo.tools.tickets_list]\nreads = []\n";
+    home.write("airlock.toml", config);
+    let run = |code: &str| {
+        let args = ["run", "-e", code, "--demo", "--config", "airlock.toml"];
+        let more = ["--allow", "demo.*", "--session", "s", "--json"];
+        home.run([&args[..], &more[..]].concat())
+            .expect_code(0)
+            .json()
+    };
+    let declassify = |labels: &[&str], by: &str| {
+        let args = ["sessions", "declassify", "s"];
+        home.run([&args, labels, &["--by", by]].concat())
+    };
+    declassify(&["private"], "Ann").expect_code(2);
+    let read = run("await demo.logs_query({}); return 1");
+    let all = json!(["private", "private:logs", "untrusted"]);
+    assert_eq!(read["flow"]["labels"], all, "{read}");
+    declassify(&["secret"], "Ann").expect_code(2);
+    declassify(&["private"], " ").expect_code(2);
+    let said = declassify(&["private"], "Ann Example")
+        .expect_code(0)
+        .stdout;
+    let expected = "labels of s: untrusted (before: private, private:logs, untrusted)\n";
+    assert_eq!(said, expected);
+    let later = run("await demo.tickets_list({}); return 1");
+    assert_eq!(later["flow"]["labels"], json!(["untrusted"]), "{later}");
+    assert_eq!(
+        later["flow"]["declassified"][0]["by"], "Ann Example",
+        "{later}"
+    );
+    let call = format!("{}:1", later["run"].as_str().unwrap());
+    let explained = home.run(["policy", "explain", &call]).expect_code(0).stdout;
+    assert!(
+        explained.contains(" session: Ann Example declassified private at "),
+        "{explained}"
+    );
+    // What a later run reads is labelled again.
+    let again = run("await demo.logs_query({}); return 1");
+    assert_eq!(again["flow"]["labels"], all, "{again}");
+}

@@ -12,6 +12,9 @@ use anyhow::Result;
 use trace::Trace;
 use trace_runner::{TraceOutcome, TraceRunner};
 
+/// Number of questions about the benign tasks. A change of the policies must not ask more often.
+const ASKED_MAX: usize = 11;
+
 /// The results of all traces of one kind.
 #[derive(Debug, Default)]
 struct Tally {
@@ -69,8 +72,10 @@ fn no_attack_succeeds_and_fewer_questions_than_sinks() {
     assert!(faults.is_empty(), "{faults:#?}");
     assert!(through.is_empty(), "attacks that succeeded: {through:?}");
     assert!(
-        tasks.asks < tasks.sinks,
-        "as many questions as calls that write"
+        tasks.asks <= ASKED_MAX && ASKED_MAX < tasks.sinks,
+        "{} questions for {} calls that write",
+        tasks.asks,
+        tasks.sinks
     );
 }
 

@@ -11,6 +11,7 @@ use crate::catalog::{Effects, Tool};
 use crate::facts::Facts;
 use crate::grant::{Proposal, Scope, Terms};
 use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
+use crate::labels::Labels;
 use crate::level::Level;
 use crate::rules::RuleVerdict;
 
@@ -53,6 +54,8 @@ pub struct Question {
     /// The facts: labels that had reached the run, destinations, and earlier results that the
     /// arguments repeat.
     pub facts: Option<Arc<Facts>>,
+    /// The labels that the result would add to the run; empty if labels are not tracked.
+    pub reads: Labels,
     /// The tool's effects, according to the configuration and to the server's claims.
     pub effects: Effects,
     /// `AskRun` or `AskCall`: whether an answer can cover more than this call.
@@ -75,6 +78,8 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     AllowOnce,
+    /// Allows this call, and declares that its result is neither private nor untrusted.
+    AllowDeclassified,
     /// Allows this call and similar later calls, up to a total number. If no grant can cover the
     /// call, only this call is allowed.
     Allow(Terms),
@@ -108,6 +113,7 @@ impl Question {
             "description": self.description_digest.to_string(),
             "facts": facts,
             "proposal": proposal.map(|it| it.condition.to_string()),
+            "reads": self.reads,
             "tool": self.tool.to_string(),
         }))
     }
@@ -127,6 +133,10 @@ impl PendingCall {
             args: call.args.clone(),
             site: call.site,
             facts: call.facts.clone(),
+            reads: match call.facts {
+                Some(_) => tool.labelling.reads.clone(),
+                None => Labels::default(),
+            },
             effects: tool.effects,
             level: consulted.level,
             reasons: consulted.reasons,

@@ -1,7 +1,8 @@
 //! Tracks one run: the labels that have reached it, the destinations that trusted text named, and
 //! the numbers of allowed calls and sent bytes. The facts of a call are computed from this state.
 //!
-//! Labels are only added to a run, never removed. An error adds labels like a result.
+//! Labels are only added to a run, never removed. An error adds labels like a result. A person can
+//! declassify what a session has read; runs that begin later start without these labels.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::call::Args;
 use crate::catalog::Tool;
 use crate::facts::{Counts, Facts, LargeText, RepeatedText, TEXT_BYTES_MAX, Time};
 use crate::id::{CallId, Digest, ToolId};
-use crate::labels::{Labelling, Labels, Leaf, leaves};
+use crate::labels::{Label, Labelling, Labels, Leaf, leaves};
 use crate::session::DisclosedTools;
 
 /// The input of the tracker, which is fixed before the run starts.
@@ -47,6 +48,19 @@ pub struct SessionFlow {
     /// Total size of the arguments that were sent to tools that write outside.
     #[serde(default)]
     pub bytes: u64,
+    /// What people have declassified in the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declassified: Vec<Declassification>,
+}
+
+/// A person's statement that everything that a session had read so far has none of these labels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Declassification {
+    pub labels: Vec<Label>,
+    /// The name of the person.
+    pub by: String,
+    pub at_ms: u64,
 }
 
 #[derive(Debug)]
@@ -75,6 +89,18 @@ impl SessionFlow {
             *known = known.saturating_add(*calls);
         }
         self.bytes = self.bytes.saturating_add(other.bytes);
+        for one in &other.declassified {
+            if !self.declassified.contains(one) {
+                self.declassified.push(one.clone());
+            }
+        }
+    }
+
+    /// Removes labels, and records who declassified them. Runs in progress keep their labels, and
+    /// add them again at their end.
+    pub fn declassify(&mut self, declassification: Declassification) {
+        self.labels = self.labels.declassified(&declassification.labels);
+        self.declassified.push(declassification);
     }
 }
 
@@ -248,6 +274,7 @@ impl FlowTracker {
             labels: self.labels.clone(),
             calls: self.calls.clone(),
             bytes: self.bytes,
+            declassified: self.spec.carried.declassified.clone(),
         }
     }
 }

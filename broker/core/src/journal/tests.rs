@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::grants::examples::{claimed, given, voided};
 use super::*;
 use crate::facts::{Facts, LargeText};
+use crate::flow::Declassification;
 use crate::id::GrantId;
 use crate::report::ReportedSeverity;
 use crate::testing::args;
@@ -45,6 +46,11 @@ fn started() -> Body {
             column: 8,
             message: "m".into(),
             suggestion: Some("s".into()),
+        }],
+        declassified: vec![Declassification {
+            labels: vec![crate::labels::Label::private()],
+            by: "Ann".into(),
+            at_ms: 5,
         }],
     }))
 }

@@ -1,4 +1,4 @@
-//! The labels of data. Sets of labels can only be joined; nothing here removes a label.
+//! The labels of data. Sets of labels are joined; only a person's declassification removes a label.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -112,6 +112,15 @@ impl Labels {
         self
     }
 
+    /// Returns the labels without those that a person declassified. `private` stands for all its
+    /// classes too; a class alone leaves `private`, which other data may have.
+    #[must_use]
+    pub fn declassified(&self, removed: &[Label]) -> Self {
+        let is_all_private = removed.contains(&Label::private());
+        let stays = |it: &&Label| !removed.contains(it) && !(it.is_class() && is_all_private);
+        Self(self.iter().filter(stays).cloned().collect())
+    }
+
     #[must_use]
     pub fn is_within(&self, ceiling: &Self) -> bool {
         self.0.is_subset(&ceiling.0)
@@ -194,6 +203,25 @@ mod tests {
             ("secret", None),
         ] {
             assert_eq!(Label::parse(word).unwrap_err().closest, meant, "{word}");
+        }
+    }
+
+    #[test]
+    fn declassified_labels_lose_only_what_is_named() {
+        for (removed, left) in [
+            (&["private"][..], &["untrusted"][..]),
+            (&["private:mail"], &["private", "private:hr", "untrusted"]),
+            (&["untrusted", "private"], &[]),
+            (&[], &["private", "private:hr", "private:mail", "untrusted"]),
+        ] {
+            let parse = |words: &[&str]| -> Vec<Label> {
+                words.iter().map(|it| Label::parse(it).unwrap()).collect()
+            };
+            let all: Labels = parse(&["private:mail", "private:hr", "untrusted"])
+                .into_iter()
+                .collect();
+            let found = all.declassified(&parse(removed));
+            assert_eq!(found.to_texts(), left, "{removed:?}");
         }
     }
 

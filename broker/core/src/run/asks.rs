@@ -89,6 +89,7 @@ impl Run {
             Answer::Allow(terms) if is_about_more => {
                 (AnswerWord::AllowTool, Some(terms.uses_max.get()))
             }
+            Answer::AllowDeclassified => (AnswerWord::AllowDeclassified, None),
             Answer::AllowOnce | Answer::Allow(_) => (AnswerWord::AllowOnce, None),
             Answer::Refuse => (AnswerWord::Refuse, None),
             Answer::Unanswered => (AnswerWord::Unanswered, None),

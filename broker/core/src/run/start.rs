@@ -24,6 +24,7 @@ impl Run {
     #[must_use]
     pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
         let flow = spec.flow.take();
+        let declassified = flow.as_ref().map(|flow| flow.carried.declassified.clone());
         let binding = Binding {
             run: spec.run.clone(),
             script: Digest::sha256(spec.script.as_bytes()),
@@ -58,7 +59,8 @@ impl Run {
             life: Life::Running,
             spec,
         };
-        let header = header(&run.spec);
+        let mut header = header(&run.spec);
+        header.declassified = declassified.unwrap_or_default();
         run.append(Body::RunStarted(Box::new(header)), false);
         run.admit_grants();
         match unfit(&run.spec) {
@@ -131,6 +133,7 @@ fn header(spec: &RunSpec) -> RunStartedEntry {
         guest_name: spec.guest.name.clone(),
         guest_digest: spec.guest.digest,
         findings: spec.check.findings.clone(),
+        declassified: Vec::new(),
     }
 }
 

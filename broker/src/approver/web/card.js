@@ -6,6 +6,8 @@ const LINES_FIRST = 10;
 const LINES_LAST = 3;
 // A longer list of names is shown as a number. Each field is listed below anyway.
 const NAMES_CHARS_MAX = 80;
+// The name of the rows with the questions that rules ask.
+const ASKS = "asks";
 
 function element(name, text, kind) {
   const made = document.createElement(name);
@@ -80,7 +82,7 @@ function rows(question) {
   const digests = [["arguments", question.digest], ["description of the tool", question.description]];
   if (question.asker) digests.push(["script", question.asker.digest]);
   const all = [
-    ...question.rows.map((it) => [it.name, it.text, it.warns ? "warns" : undefined]),
+    ...question.rows.filter((it) => it.name !== ASKS).map((it) => [it.name, it.text, it.warns ? "warns" : undefined]),
     ...digests.map(([of, digest]) => ["digests", `${of} ${digest}`, "digests"]),
   ];
   // Consecutive rows with the same name show the name once.
@@ -172,7 +174,9 @@ function makeCard(question) {
   card.setAttribute("aria-label", `Allow ${question.tool}?`);
   card.querySelector(".tool").textContent = question.tool;
   card.querySelector(".asker").append(...asks(question));
-  card.querySelector(".prompts").append(...question.prompts.map((text) => element("li", text)));
+  card.querySelector(".declassified").hidden = !question.labels.length;
+  const prompts = question.rows.filter((it) => it.name === ASKS);
+  card.querySelector(".prompts").append(...prompts.map((it) => element("li", it.text)));
   card.querySelector(".size").textContent = `${plural(question.fields.length, "field")}, ${plural(question.bytes, "byte")}`;
   card.querySelector(".fields").append(...question.fields.map(field));
   if (!question.fields.length) card.querySelector(".fields").append(element("p", "The call has no arguments.", "hint"));

@@ -1,7 +1,6 @@
 //! Formats a question as JSON for the page. Texts are escaped here, line by line, and the most
 //! important ones come first. The page only displays them.
 
-mod details;
 mod lookalikes;
 mod proposal;
 
@@ -13,6 +12,7 @@ use airlock_core::grant::Scope;
 use codegen::canonical;
 use serde_json::{Value, json};
 
+use crate::approver::question_rows::{QuestionRow, rows};
 use crate::render::escape;
 
 /// Maximum length of a line, in characters. The rest continues on marked lines below.
@@ -31,8 +31,8 @@ pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Opti
         "line": question.site.line,
         "asker": question.asker.as_deref().map(asker),
         "remaining_ms": remaining_ms,
-        "prompts": lines_of(&question.prompts),
-        "rows": details::rows(question),
+        "labels": question.reads,
+        "rows": rows(question).iter().map(row).collect::<Vec<_>>(),
         "fields": fields(question),
         "bytes": question.args.bytes().len(),
         "digest": question.args.digest(),
@@ -40,6 +40,10 @@ pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Opti
         "proposal": question.proposal.as_ref().map(|it| proposal::proposal(question, it)),
         "scopes": question.scopes.iter().copied().map(scope).collect::<Vec<_>>(),
     })
+}
+
+fn row(row: &QuestionRow) -> Value {
+    json!({"name": row.name, "text": row.text, "warns": row.warns})
 }
 
 fn asker(asker: &Asker) -> Value {
@@ -68,13 +72,6 @@ pub(super) fn over(id: u64, question: &Question, word: &str) -> Value {
         "call": question.call.0,
         "tool": escape::brief(&question.tool.to_string(), NAME_CHARS_MAX),
     })
-}
-
-fn lines_of(texts: &[String]) -> Vec<String> {
-    texts
-        .iter()
-        .map(|text| escape::line(text).into_owned())
-        .collect()
 }
 
 /// Returns the top-level members of the arguments. Members with warnings come first, then shorter

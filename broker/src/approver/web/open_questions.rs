@@ -125,6 +125,7 @@ impl OpenQuestions {
         let run = item.question.asker.clone().map(|asker| asker.run.clone());
         let word = match &answer {
             Answer::AllowOnce => "approved",
+            Answer::AllowDeclassified => "approved, and its result declassified",
             Answer::Allow(_) => "approved, with similar calls",
             _ => "refused",
         };

@@ -69,6 +69,7 @@ function add(question) {
   const card = makeCard(question);
   const on = (kind, said) => card.querySelector(kind).addEventListener("click", () => send(card, question, said()));
   on(".once", () => ({ answer: "allow-once" }));
+  on(".declassified", () => ({ answer: "allow-declassified" }));
   on(".no", () => ({ answer: "refuse" }));
   on(".some", () => terms(card));
   open.append(card);

@@ -128,13 +128,20 @@ fn recorded(run: &str, journal: &VerifiedJournal, call: CallId) -> Result<Explan
         Body::Decided(decided) => Some(&**decided),
         _ => None,
     });
-    let script = bodies().find_map(|body| match body {
-        Body::RunStarted(started) => Some(started.script_name.as_str()),
+    let started = bodies().find_map(|body| match body {
+        Body::RunStarted(started) => Some(started),
         _ => None,
     });
+    let script = started.map(|it| it.script_name.as_str());
+    let declassified = started.map(|it| it.declassified.clone());
+    let declassified = declassified.unwrap_or_default();
     if let Some(decided) = decided {
         let how = answered.unwrap_or_default();
-        return Ok(of_decided(run, script.unwrap_or_default(), decided, &how));
+        let explained = of_decided(run, script.unwrap_or_default(), decided, &how);
+        return Ok(Explanation {
+            declassified,
+            ..explained
+        });
     }
     let asked = of_call().find_map(|body| match body {
         Body::Asked(asked) => Some(asked),
@@ -155,12 +162,16 @@ fn recorded(run: &str, journal: &VerifiedJournal, call: CallId) -> Result<Explan
         told: None,
         facts: asked.facts.as_deref().cloned(),
         assuming: None,
+        declassified,
     })
 }
 
 fn asked(answer: AnswerWord) -> String {
     let how = match answer {
-        AnswerWord::AllowOnce | AnswerWord::AllowTool | AnswerWord::Refuse => {
+        AnswerWord::AllowOnce
+        | AnswerWord::AllowDeclassified
+        | AnswerWord::AllowTool
+        | AnswerWord::Refuse => {
             format!("answered {}", render::word(&answer))
         }
         AnswerWord::Unanswered => "no answer came".to_owned(),
@@ -199,6 +210,7 @@ fn of_decided(run: &str, script: &str, decided: &DecidedEntry, how: &str) -> Exp
         told: decided.told.clone(),
         facts: decided.facts.as_deref().cloned(),
         assuming: None,
+        declassified: Vec::new(),
     }
 }
 
@@ -235,6 +247,7 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
         told: None,
         facts: Some(facts.clone()),
         assuming: None,
+        declassified: Vec::new(),
         tool: tool.clone(),
     };
     let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);

@@ -151,3 +151,35 @@ fn impossible_levels_are_not_reached_by_10000_calls_of_any_schema() {
         .collect();
     hold(&sets.unwrap());
 }
+
+/// Every question of the shipped rules about a destination is true for the call that it is about.
+#[test]
+fn shipped_prompts_agree_with_facts() {
+    let schema = json!({"type": "object", "required": ["to"], "properties": {
+        "to": {"type": "string"}, "path": {"type": "string"}}});
+    let reading = Labelling {
+        writes: Writes {
+            external: false,
+            state: false,
+        },
+        ..mailing()
+    };
+    let mut asked = 0;
+    for labelling in [mailing(), reading, Labelling::default()] {
+        let set = shipped(
+            &json!({"name": "send", "inputSchema": schema}),
+            "mail",
+            labelling,
+        );
+        let set = set.unwrap();
+        for call in policy_analysis::schema_sample(&set.rules, &set.subject, 3, 2_000) {
+            let is_about = |it: &&String| it.contains("No trusted source names this destination");
+            if call.prompts.iter().any(|it| is_about(&it)) {
+                assert_ne!(call.facts.dest_explained, Some(true), "{}", call.call());
+                assert!(call.facts.writes.external || call.facts.writes.state);
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 100, "{asked}");
+}

@@ -49,6 +49,7 @@ fn every_text_is_redacted_unless_exempt() {
         "guest_name",
         "input_digest",
         "kind",
+        "labels",
         "outcome",
         "payload_digest",
         "run",
