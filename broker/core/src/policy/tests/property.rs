@@ -33,7 +33,8 @@ fn rules() -> impl Strategy<Value = Vec<&'static str>> {
 fn call() -> impl Strategy<Value = (&'static str, String)> {
     let tool = prop::sample::select(vec!["ops.read", "ops.write-all", "mail.send"]);
     let project = prop::sample::select(vec!["OPS", "DEV"]);
-    (tool, project, 0..6_u8).prop_map(|(tool, project, count)| {
+    let count = prop::sample::select(vec!["0", "2", "3", "4", "5", "1e19", "null"]);
+    (tool, project, count).prop_map(|(tool, project, count)| {
         (
             tool,
             format!(r#"{{"project":"{project}","count":{count}}}"#),
