@@ -232,7 +232,7 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
 struct GrantSources {
     /// Files of grants.
     grants: Vec<PathBuf>,
-    /// The folder whose runs share grants.
+    /// The folder whose runs share the grants of scope `project`.
     project: PathBuf,
 }
 
@@ -253,11 +253,13 @@ async fn serve(
     let (place, listening) = open(door).await?;
     // The approver answers only for hosts that cannot ask their user.
     let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
-    let builder = approvers::add_grants(builder, &sources.grants)?;
+    let builder = match sources.grants.as_slice() {
+        [] => builder,
+        paths => approvers::add_grants(builder, paths)?.project(sources.project),
+    };
     let warnings = screen.clone();
     let builder = builder
         .warnings(move |problem| warnings.warning(problem))
-        .project(sources.project)
         .servers_join_later(true)
         .engine_later(true)
         .discovery(true)

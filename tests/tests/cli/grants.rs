@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::{Home, RunningCommand, program, start};
 use tests::patience::PATIENCE;
+use tests::stdio_host::StdioHost;
 
 /// A script that ends only by a signal, because the server never answers.
 const SILENT: &str = "return await rogue.silent({ to: 'ops' })";
@@ -192,4 +193,32 @@ fn declassified_session_is_recorded_and_shown() {
     // What a later run reads is labelled again.
     let again = run("await demo.logs_query({}); return 1");
     assert_eq!(again["flow"]["labels"], all, "{again}");
+}
+
+/// `airlock serve` takes the grants that `airlock run --approver never` printed for the same script
+/// and rules. A grant of scope `run` gives its uses to each run.
+#[test]
+fn serve_uses_grants_of_file() {
+    const CODE: &str = "return (await demo.tickets_create({ title: 'x' })).id > 0";
+    let home = Home::new();
+    let never = ["--demo", "--ask", "demo.*", "--approver", "never"];
+    let ended = home.run([&["run", "-e", CODE], &never[..]].concat());
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(told.contains("needed at least"), "{told}");
+    let file = told.find("[[grant]]").map(|at| &told[at..]);
+    let file = file.unwrap_or_else(|| panic!("{ended}"));
+    let file = file.split("\n\n").next().unwrap();
+    let signed = file.replace("approved_by = \"\"", "approved_by = \"Ada\"");
+    home.write("grant.toml", signed);
+    let run = |more: &[&str]| {
+        let args = ["--demo", "--ask", "demo.*", "--disclosure", "full"];
+        let mut host = StdioHost::start(&mut home.serve([&args[..], more].concat()), &json!({}));
+        [(); 2].map(|()| host.call("run_script", &json!({"code": CODE})))
+    };
+    for result in run(&["--grant", "grant.toml"]) {
+        assert_eq!(result["structuredContent"]["value"], true, "{result}");
+    }
+    for result in run(&[]) {
+        assert_eq!(result["isError"], true, "{result}");
+    }
 }

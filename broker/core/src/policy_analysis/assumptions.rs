@@ -15,7 +15,7 @@ use crate::id::ToolId;
 use crate::labels::{Field, Label, Labelling};
 use crate::policy::fact::UNMODELLED;
 use crate::policy::mentions::{ARGS, Mentions, pointer_step};
-use crate::policy::model::{Record, Type, may_be_lost};
+use crate::policy::model::{Record, Type};
 
 const DEPTH_MAX: usize = 8;
 /// Upper bound of counts, byte totals and times: no run reaches it.
