@@ -170,6 +170,11 @@ impl Engine {
             let permitted = !self.needs_permit || !result.permits.is_empty();
             if result.forbids.is_empty() && permitted {
                 let mut found = result.found(level);
+                // If a rule permits the call whatever the approval is, only the forbids ask. The
+                // question of a permit that needs an approval would be about another call.
+                if level > Level::Allow && !fixed.permits.is_empty() {
+                    found.permits.clone_from(&fixed.permits);
+                }
                 found.forbids = lifted;
                 return Some(found);
             }
