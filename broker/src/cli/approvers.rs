@@ -21,7 +21,7 @@ use airlock_sandbox::clock::Clock;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
     /// How to ask a person to approve calls: terminal, web, command:CMD, or never. With never,
-    /// airlock refuses calls that need approval, and prints grants that would allow them
+    /// airlock refuses calls that need approval, and prints the grants that the run would have needed
     /// [default: the configured approver, else the terminal if there is one]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
