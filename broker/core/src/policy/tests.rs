@@ -171,6 +171,13 @@ fn smallest_sufficient_approval_is_asked() {
         ARGS_OPS,
         (Level::Allow, &["all"]),
     );
+    // A permit that needs no approval makes the question of another permit pointless.
+    check(
+        &[ALL, ASK_RUN, ASK_EACH],
+        "mail.send",
+        ARGS_OPS,
+        (Level::AskCall, &["all", "ask-each"]),
+    );
     check(
         &[ASK_RUN, ASK_EACH],
         "mail.send",
