@@ -398,6 +398,19 @@ fn plain(policies: &Policies, tool: &str, text: &str, facts: &Facts) -> (Level, 
         }
         let (permits, forbids) = (ids(Some(true), Some(false)), ids(Some(true), Some(true)));
         if forbids.is_empty() && !permits.is_empty() {
+            // A rule that permits whatever the approval is makes the other permits pointless.
+            let is_free = |(rule, found): &&(&Rule, Option<bool>)| {
+                !rule.forbids && !rule.asks && *found == Some(true)
+            };
+            let free: Vec<String> = said
+                .iter()
+                .filter(is_free)
+                .map(|(rule, _)| rule.id.to_string())
+                .collect();
+            let permits = match level > Level::Allow && !free.is_empty() {
+                true => free,
+                false => permits,
+            };
             return (level, [lifted, permits].concat());
         }
         let is_final = |(rule, found): &(&Rule, Option<bool>)| {
