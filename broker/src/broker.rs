@@ -78,7 +78,7 @@ use airlock_sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
 pub(crate) use call_context::CallContext;
 use drive::{EffectRunner, JournalWriter};
 use failed_start::{never_started, unreadable};
-use run_sharing::RunSharing;
+pub(crate) use run_sharing::RunSharing;
 use servers::Servers;
 use signed_ends::SignedEnds;
 use tool_discovery::OwnTools;
@@ -233,9 +233,19 @@ impl Broker {
             ..known.decision_context.clone()
         };
         let (state, catalog) = (&broker.state, &decision_context.catalog);
-        let loaded = match broker.shares.begin(&run, state, catalog, now_ms) {
+        let shares = broker.shares.in_host_session(context.session);
+        // Hosts' runs are tracked only if something depends on it.
+        let is_tracked = broker.flow.is_some() || !shares.is_of_host();
+        let mut record = JournalWriter::new(state.clone(), run.clone(), &broker.secrets);
+        // Other runs of the session see by this lock that the run is alive. It is held until the
+        // end of the run is recorded in the session.
+        let alive = shares.has_session().then(|| record.lock());
+        let loaded = match shares.begin(&run, state, (catalog, is_tracked), now_ms) {
             Ok(loaded) => loaded,
-            Err(error) => return unreadable(&error),
+            Err(error) => {
+                record.discard();
+                return unreadable(&error);
+            }
         };
         let parent = script.trace_parent.as_deref();
         let mut trace = broker.telemetry.run(&run, parent, now_ms);
@@ -250,13 +260,13 @@ impl Broker {
         .await;
         let limits = broker.limits_of(&script);
         let mut carried = script.carried;
-        if let Some(session) = &loaded.session {
-            carried.get_or_insert_default().join(&session.carried);
+        let worst = broker.worst_labels();
+        if let Some(session) = loaded.session.as_ref().filter(|_| is_tracked) {
+            carried.get_or_insert_default().join(&session.flow(&worst));
         }
         let approver = context.approver.as_ref().or(broker.approver.as_ref());
         let approver = approver.map_or_else(|| "nobody".into(), |approver| approver.who());
-        let grants = broker.shares.spec(&loaded, approver, now_ms);
-        let record = JournalWriter::new(broker.state.clone(), run.clone(), &broker.secrets);
+        let grants = shares.spec(&loaded, approver, now_ms);
         let spec = RunSpec {
             run: run.clone(),
             check,
@@ -289,6 +299,7 @@ impl Broker {
             .with_trace(ids)
             .with_limits(spec.limits)
             .with_share(share.clone())
+            .with_shares(shares.clone())
             .with_reached(context.reached)
             .with_rest(context.rest)
             .with_approver(context.approver.as_deref())
@@ -307,7 +318,12 @@ impl Broker {
         drop(journal);
         share.note_end(!matches!(report.status, Status::Failed | Status::Stopped));
         trace.finish(&report, broker.clock.now_ms());
-        broker.carry_on(&run, report)
+        let report = match is_tracked {
+            true => broker.carry_on((&run, &shares), report, worst),
+            false => report,
+        };
+        drop(alive);
+        report
     }
 
     /// Checks a script without running it.
@@ -598,13 +614,18 @@ impl Inner {
     }
 
     /// Adds the labels and counts of a run to its session.
-    fn carry_on(&self, run: &RunId, report: Report) -> Report {
+    fn carry_on(
+        &self,
+        (run, shares): (&RunId, &RunSharing),
+        report: Report,
+        worst: Labels,
+    ) -> Report {
         let worst = SessionFlow {
-            labels: Labels::worst(),
+            labels: worst,
             ..SessionFlow::default()
         };
         let carried = report.flow.as_ref().unwrap_or(&worst);
-        match self.shares.finish(run, carried) {
+        match shares.finish(run, carried, self.clock.now_ms()) {
             Ok(()) => report,
             // The value is not returned: the session could not record the labels of its data.
             Err(error) => Report {
@@ -648,16 +669,26 @@ impl Inner {
         }
     }
 
+    /// Returns every label that the configuration knows.
+    fn worst_labels(&self) -> Labels {
+        let input_labels = self.flow.as_ref().map(|flow| flow.input_labels.clone());
+        let worst = self.label_config.unlabelled().reads;
+        worst.joined(&input_labels.unwrap_or_default())
+    }
+
     /// Stores a grant that is valid for more than one run.
-    pub(crate) async fn keep(&self, grant: Grant) -> Result<(), String> {
-        let shares = self.shares.clone();
+    pub(crate) async fn keep(&self, shares: RunSharing, grant: Grant) -> Result<(), String> {
         let kept = self.runtime.spawn_blocking(move || shares.keep(grant));
         kept.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Counts one use of a shared grant.
-    pub(crate) fn claim(&self, grant: GrantId) -> LocalBoxFuture<'static, Result<Use, String>> {
-        let (shares, now_ms) = (self.shares.clone(), self.clock.now_ms());
+    pub(crate) fn claim(
+        &self,
+        shares: RunSharing,
+        grant: GrantId,
+    ) -> LocalBoxFuture<'static, Result<Use, String>> {
+        let now_ms = self.clock.now_ms();
         let claimed = self
             .runtime
             .spawn_blocking(move || shares.claim(&grant, now_ms));

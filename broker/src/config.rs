@@ -27,6 +27,7 @@ mod unknown_keys;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use airlock_core::level::Level;
 use airlock_core::limits::Limits;
@@ -81,6 +82,8 @@ pub struct Config {
     /// The budget that all runs share.
     pub budget: BudgetLimits,
     pub state_dir: PathBuf,
+    /// How long the labels of a host are kept after its last session, if it is configured.
+    pub labels_keep: Option<Duration>,
     /// The folder of tool files, if one is configured.
     pub descriptions: Option<PathBuf>,
     /// The lock file that servers are compared with.
@@ -143,6 +146,7 @@ struct MergedConfig {
     groups: ToolGroups,
     limits: Vec<(String, LocatedText)>,
     state_dir: Option<PathBuf>,
+    labels_keep: Option<LocatedText>,
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     embeddings: Option<PathBuf>,
@@ -176,6 +180,7 @@ impl MergedConfig {
         self.flows.push(file.flow.beside(folder));
         self.limits.extend(file.limits);
         self.state_dir = file.state_dir.map(path).or(self.state_dir.take());
+        self.labels_keep = file.labels_keep.or(self.labels_keep.take());
         self.descriptions = file.descriptions.map(path).or(self.descriptions.take());
         self.lock = file.lock.map(path).or(self.lock.take());
         self.embeddings = file.embeddings.map(path).or(self.embeddings.take());
@@ -304,6 +309,7 @@ impl MergedConfig {
                     "add --state-dir FOLDER",
                 )
             })?;
+        let labels_keep = self.labels_keep.as_ref().map(labels_keep).transpose()?;
         let (servers, secrets) = resolve(self.servers, environment)?;
         let offers = pass_through::offers(&self.offer, &servers)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
@@ -336,6 +342,7 @@ impl MergedConfig {
             limits: limits.run,
             budget: limits.budget,
             state_dir,
+            labels_keep,
             descriptions: self.descriptions,
             lock: self.lock,
             embeddings: self.embeddings,
@@ -431,6 +438,15 @@ fn fsync(at: &LocatedText) -> Result<Fsync, Problem> {
             ))
         }
     }
+}
+
+fn labels_keep(at: &LocatedText) -> Result<Duration, Problem> {
+    let parsed = units::duration_ms(&at.text);
+    parsed.map(Duration::from_millis).map_err(|bad| {
+        let what = format!("invalid value for `labels_keep` ({})", at.origin);
+        let next = "write a time such as \"1h\" or \"0s\"";
+        invalid_at(&at.origin, what, bad.to_string(), next)
+    })
 }
 
 /// Returns whether a file exists. If the check fails with another error, the file counts as

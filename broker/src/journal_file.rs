@@ -184,7 +184,23 @@ impl JournalFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Returns a handle that keeps the journal locked after it is complete.
+    pub(crate) fn lock(&self) -> io::Result<JournalLock> {
+        self.file.try_clone().map(JournalLock)
+    }
+
+    /// Removes a journal without lines.
+    pub(crate) fn discard(self) {
+        if self.file.metadata().is_ok_and(|it| it.len() == 0) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
+
+/// The lock of a journal. While it is held, [`StateDir::is_running`] returns true.
+#[derive(Debug)]
+pub(crate) struct JournalLock(#[expect(dead_code, reason = "held until dropped")] File);
 
 fn open_new(path: &Path) -> io::Result<File> {
     open_to_write(path, OpenOptions::new().append(true).create_new(true))

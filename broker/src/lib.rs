@@ -14,6 +14,7 @@ pub mod demo;
 mod embeddings_file;
 mod era_file;
 mod extract;
+mod host_record;
 pub mod journal_file;
 mod listing_file;
 pub mod lock_file;

@@ -37,6 +37,7 @@ mod seal;
 mod server_requests;
 mod server_wait;
 mod session;
+mod sessions;
 mod settings;
 mod shutdown;
 mod stdio;
@@ -52,6 +53,7 @@ use tokio::sync::watch;
 use crate::broker::Broker;
 use crate::broker::tool_index::ToolIndex;
 use crate::client_bridge::DeclaredCapabilities;
+use crate::private_file::StateDir;
 use context::{ServeContext, ServedTools};
 use stdio::DrainTimeouts;
 
@@ -70,11 +72,12 @@ pub struct McpServer {
 
 impl McpServer {
     /// Creates a server without a broker. Hosts can connect at once; requests that need the broker
-    /// wait for [`Self::ready`].
-    pub fn new(settings: ServeSettings) -> Result<Self, SealKeyError> {
+    /// wait for [`Self::ready`]. Sessions are stored in the state directory, which has to be the
+    /// broker's.
+    pub fn new(settings: ServeSettings, state: StateDir) -> Result<Self, SealKeyError> {
         let (tools, watched) = watch::channel(None);
         Ok(Self {
-            context: ServeContext::new(watched, settings.clone())?,
+            context: ServeContext::new(watched, settings.clone(), state)?,
             tools: Arc::new(tools),
             settings,
         })

@@ -16,7 +16,7 @@ use crate::private_file::{self, make_private, open_to_read};
 
 /// How long to wait for the lock. Its holder only writes one small file.
 const LOCK_WALL: Duration = Duration::from_secs(if cfg!(test) { 120 } else { 10 });
-const SUFFIX: &str = ".state";
+pub(crate) const SUFFIX: &str = ".state";
 
 #[derive(Debug, thiserror::Error)]
 pub enum SharedError {
@@ -44,16 +44,34 @@ pub struct SharedFile {
     scope: Scope,
     name: String,
     path: PathBuf,
+    lock: PathBuf,
 }
 
 impl SharedFile {
     #[must_use]
     pub fn session(state_dir: &Path, name: &SessionName) -> Self {
         let path = state_dir.join("sessions").join(format!("{name}{SUFFIX}"));
+        Self::new(Scope::Session, name.to_string(), path)
+    }
+
+    fn new(scope: Scope, name: String, path: PathBuf) -> Self {
+        let lock = path.with_extension("lock");
+        Self {
+            scope,
+            name,
+            path,
+            lock,
+        }
+    }
+
+    /// Returns the file of a host's session, or of a caller. Files with the same lock are changed
+    /// together.
+    pub(crate) fn of_host(name: String, path: PathBuf, lock: PathBuf) -> Self {
         Self {
             scope: Scope::Session,
-            name: name.to_string(),
+            name,
             path,
+            lock,
         }
     }
 
@@ -63,39 +81,46 @@ impl SharedFile {
         let name = folder.to_string_lossy().into_owned();
         let digest = Digest::sha256(name.as_bytes()).to_string();
         let short: String = digest.chars().skip("sha256:".len()).take(32).collect();
-        Self {
-            scope: Scope::Project,
-            name,
-            path: state_dir.join("projects").join(format!("{short}{SUFFIX}")),
-        }
+        let path = state_dir.join("projects").join(format!("{short}{SUFFIX}"));
+        Self::new(Scope::Project, name, path)
     }
 
-    /// Returns all files in this state directory, including those that cannot be read.
+    /// Returns the files of all sessions and projects in this state directory, including those that
+    /// cannot be read.
     pub fn all(state_dir: &Path) -> Result<Vec<SharedEntry>, SharedError> {
         let mut found = Vec::new();
         for (folder, scope) in [("sessions", Scope::Session), ("projects", Scope::Project)] {
-            let folder = state_dir.join(folder);
-            let entries = match std::fs::read_dir(&folder) {
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                other => other.map_err(failed(&folder, "read"))?,
-            };
-            let mut paths: Vec<PathBuf> = entries
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
-                .collect();
-            paths.sort();
-            for path in paths {
-                let read = read(&path).and_then(|shared| {
-                    shared.ok_or_else(|| failed(&path, "read")(ErrorKind::NotFound.into()))
-                });
-                let name = read.as_ref().map_or_else(
-                    |_| path.to_string_lossy().into_owned(),
-                    |shared| shared.name.clone(),
-                );
-                found.push((Self { scope, name, path }, read));
-            }
+            let new = |name, path| Self::new(scope, name, path);
+            found.extend(Self::all_in(&state_dir.join(folder), new)?);
         }
         Ok(found)
+    }
+
+    /// Returns all files in a folder.
+    pub(crate) fn all_in(
+        folder: &Path,
+        new: impl Fn(String, PathBuf) -> Self,
+    ) -> Result<Vec<SharedEntry>, SharedError> {
+        let entries = match std::fs::read_dir(folder) {
+            Err(error) if is_nothing(&error) => return Ok(Vec::new()),
+            other => other.map_err(failed(folder, "read"))?,
+        };
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
+            .collect();
+        paths.sort();
+        let entry = |path: PathBuf| {
+            let read = read(&path).and_then(|shared| {
+                shared.ok_or_else(|| failed(&path, "read")(ErrorKind::NotFound.into()))
+            });
+            let name = read.as_ref().map_or_else(
+                |_| path.to_string_lossy().into_owned(),
+                |shared| shared.name.clone(),
+            );
+            (new(name, path), read)
+        };
+        Ok(paths.into_iter().map(entry).collect())
     }
 
     #[must_use]
@@ -124,7 +149,7 @@ impl SharedFile {
     /// Changes the state under the lock. Returns when the change would survive a crash of the
     /// machine. A file that cannot be read is not changed.
     pub fn change<T>(&self, change: impl FnOnce(&mut SharedState) -> T) -> Result<T, SharedError> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let folder = self.folder();
         make_private(folder).map_err(failed(folder, "created"))?;
         let _lock = self.lock()?;
         let before = self.load()?;
@@ -136,18 +161,39 @@ impl SharedFile {
         Ok(result)
     }
 
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// Returns the state, or `None` if the file is missing or damaged.
+    pub(crate) fn load_intact(&self) -> Result<Option<SharedState>, SharedError> {
+        match read(&self.path) {
+            Err(SharedError::Bad {
+                cause: SharedStateError::Corrupt(_),
+                ..
+            }) => Ok(None),
+            read => Ok(read?.filter(|shared| shared.is_of(self.scope, &self.name).is_ok())),
+        }
+    }
+
     /// Takes the lock, which is held until the file is dropped or this process ends.
-    fn lock(&self) -> Result<File, SharedError> {
-        let path = self.path.with_extension("lock");
-        private_file::lock(&path, LOCK_WALL).map_err(|error| match error.kind() {
+    pub(crate) fn lock(&self) -> Result<File, SharedError> {
+        let path = &self.lock;
+        private_file::lock(path, LOCK_WALL).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => SharedError::Locked {
                 path: path.display().to_string(),
             },
-            _ => failed(&path, "locked")(error),
+            _ => failed(path, "locked")(error),
         })
     }
 
-    fn replace(&self, shared: &SharedState) -> Result<(), SharedError> {
+    /// Replaces the file. The caller holds the lock.
+    pub(crate) fn replace(&self, shared: &SharedState) -> Result<(), SharedError> {
         let text = shared.to_text().map_err(|cause| bad(&self.path, cause))?;
         private_file::replace(&self.path, text.as_bytes(), true)
             .map_err(failed(&self.path, "written"))
@@ -182,7 +228,10 @@ fn bad(path: &Path, cause: SharedStateError) -> SharedError {
     }
 }
 
-fn failed(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> SharedError {
+pub(crate) fn failed(
+    path: &Path,
+    verb: &'static str,
+) -> impl FnOnce(io::Error) -> SharedError + use<> {
     let path = path.display().to_string();
     move |cause| SharedError::Io { path, verb, cause }
 }

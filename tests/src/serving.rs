@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,13 +105,21 @@ impl ServeProcess {
         request(&self.address, "GET", path, headers, "")
     }
 
-    /// Opens a session for a host with these `capabilities`.
+    /// Opens a session for a host with these `capabilities`, whose client has a name of its own.
     #[must_use]
     pub fn session(&self, capabilities: &Value) -> Session {
+        static CLIENTS: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("test {}", CLIENTS.fetch_add(1, Ordering::Relaxed));
+        self.session_of(&name, capabilities)
+    }
+
+    /// Opens a session for the client of this name.
+    #[must_use]
+    pub fn session_of(&self, name: &str, capabilities: &Value) -> Session {
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": capabilities,
-            "clientInfo": {"name": "test", "version": "1"},
+            "clientInfo": {"name": name, "version": "1"},
         });
         let page = self.request("POST", &[], &message(Some(0), "initialize", &params));
         let id = page.header("mcp-session-id").expect("a session");
@@ -118,6 +127,17 @@ impl ServeProcess {
             address: self.address.clone(),
             id,
         }
+    }
+
+    /// Ends the process by a signal, and starts another one in the same home.
+    #[must_use]
+    pub fn restart<S: AsRef<OsStr>>(
+        mut self,
+        signal: Signal,
+        args: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.stop(signal);
+        Self::start_in(std::mem::take(&mut self.home), args)
     }
 
     /// Sends a signal and waits for the end. Returns the exit code, the duration, and stderr.
@@ -161,6 +181,15 @@ fn read_stderr(stderr: ChildStderr, place: &mpsc::Sender<String>) -> String {
 }
 
 impl Session {
+    /// Returns the same session at another process.
+    #[must_use]
+    pub fn moved_to(&self, process: &ServeProcess) -> Self {
+        Self {
+            address: process.address.clone(),
+            id: self.id.clone(),
+        }
+    }
+
     /// Sends a request and returns the response while it is arriving.
     #[must_use]
     pub fn begin(&self, id: u64, method: &str, params: &Value) -> HttpResponse {

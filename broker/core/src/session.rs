@@ -130,6 +130,11 @@ impl Session {
         Arc::make_mut(&mut self.disclosed).insert(tool.id.clone(), tool.description_digest);
     }
 
+    /// Adds descriptions that were disclosed before, such as before a restart.
+    pub fn restore(&mut self, disclosed: impl IntoIterator<Item = (ToolId, Digest)>) {
+        Arc::make_mut(&mut self.disclosed).extend(disclosed);
+    }
+
     #[must_use]
     pub fn has_disclosed(&self) -> bool {
         !self.disclosed.is_empty()
@@ -168,12 +173,6 @@ impl Session {
     /// Notes that the host has sent something.
     pub fn touch(&mut self, now_ms: u64) {
         self.latest_ms = self.latest_ms.max(now_ms);
-    }
-
-    /// Returns when the host last sent something, in milliseconds since the epoch.
-    #[must_use]
-    pub fn used_at_ms(&self) -> u64 {
-        self.latest_ms
     }
 
     #[must_use]

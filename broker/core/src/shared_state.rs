@@ -81,12 +81,29 @@ pub struct SharedState {
     pub name: String,
     /// Labels and counts of the finished runs.
     pub carried: SessionFlow,
+    /// Whether the data that some run has read is unknown. It then counts as having every label
+    /// that the configuration knows.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub read_unknown: bool,
     /// Runs that have begun, with their start times. A run that never recorded its end may have
     /// read anything.
     pub running: BTreeMap<RunId, u64>,
     /// Digests of the full descriptions that were shown.
     pub disclosed: BTreeMap<ToolId, Digest>,
     pub grants: Vec<StoredGrant>,
+    /// The capabilities that a host declared when its session began, as JSON.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub capabilities: Option<String>,
+    /// The sessions of a caller, with the times of their last use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sessions: BTreeMap<String, u64>,
+    /// When a caller last used one of its sessions.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub used_at_ms: u64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A grant that outlives its run, as stored.
@@ -133,9 +150,13 @@ impl SharedState {
             scope,
             name: name.into(),
             carried: SessionFlow::default(),
+            read_unknown: false,
             running: BTreeMap::new(),
             disclosed: BTreeMap::new(),
             grants: Vec::new(),
+            capabilities: None,
+            sessions: BTreeMap::new(),
+            used_at_ms: 0,
         }
     }
 
@@ -193,14 +214,45 @@ impl SharedState {
 
     /// Records that a run begins. `is_gone` returns whether an earlier run died without recording
     /// its end. The data that such a run read is unknown, so the worst labels are assumed.
-    pub fn begin(&mut self, run: RunId, now_ms: u64, is_gone: impl Fn(&RunId, u64) -> bool) {
-        let before = self.running.len();
-        self.running
-            .retain(|run, since_ms| !is_gone(run, *since_ms));
-        if self.running.len() < before {
-            self.carried.labels.join(&Labels::worst());
-        }
+    pub fn begin(&mut self, run: RunId, now_ms: u64, is_gone: impl Fn(&RunId) -> bool) {
+        self.end_gone(is_gone);
         self.running.insert(run, now_ms);
+    }
+
+    /// Assumes the worst if a run died without recording its end. Returns whether one did.
+    pub fn end_gone(&mut self, is_gone: impl Fn(&RunId) -> bool) -> bool {
+        let before = self.running.len();
+        self.running.retain(|run, _| !is_gone(run));
+        let some_died = self.running.len() < before;
+        if some_died {
+            self.assume_worst();
+        }
+        some_died
+    }
+
+    /// Records that the data that was read is unknown.
+    pub fn assume_worst(&mut self) {
+        self.read_unknown = true;
+        self.carried.labels.join(&Labels::worst());
+    }
+
+    /// Returns the labels and counts of the finished runs. `worst` contains every label that the
+    /// configuration knows.
+    #[must_use]
+    pub fn flow(&self, worst: &Labels) -> SessionFlow {
+        let mut flow = self.carried.clone();
+        if self.read_unknown {
+            flow.labels.join(worst);
+        }
+        flow
+    }
+
+    /// Adds the labels and disclosures of another session of the same caller, whose data the model
+    /// may have seen. Counts and grants are not added.
+    pub fn inherit(&mut self, other: &Self) {
+        self.read_unknown |= other.read_unknown;
+        self.carried.labels.join(&other.carried.labels);
+        self.disclosed.extend(other.disclosed.clone());
     }
 
     /// Records the end of a run, with its labels and counts.
@@ -388,15 +440,19 @@ mod tests {
     fn unfinished_run_leaves_worst_labels() {
         let run = |name: &str| RunId(name.into());
         let mut shared = SharedState::new(Scope::Session, "work");
-        shared.begin(run("a"), 1, |_, _| true);
+        shared.begin(run("a"), 1, |_| true);
         assert!(shared.carried.labels.is_empty());
         shared.finish(&run("a"), &SessionFlow::default());
-        shared.begin(run("b"), 2, |_, _| true);
-        shared.begin(run("c"), 3, |_, _| false);
-        assert!(shared.carried.labels.is_empty());
-        shared.begin(run("d"), 4, |run, since_ms| &*run.0 == "b" && since_ms == 2);
+        shared.begin(run("b"), 2, |_| true);
+        shared.begin(run("c"), 3, |_| false);
+        assert!(shared.carried.labels.is_empty() && !shared.read_unknown);
+        shared.begin(run("d"), 3, |run| &*run.0 == "b");
         assert_eq!(shared.carried.labels, Labels::worst());
         assert_eq!(shared.running.len(), 2);
+        // The configuration may know labels that were not known when the run was lost.
+        let mail = Labels::from_iter([crate::labels::Label::parse("private:mail").unwrap()]);
+        let all = Labels::worst().joined(&mail);
+        assert_eq!(shared.flow(&all).labels, all);
     }
 
     #[test]

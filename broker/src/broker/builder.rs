@@ -507,7 +507,7 @@ impl Builder {
             session.map(|name| SharedFile::session(state_dir, name)),
             project.map(|folder| SharedFile::project(state_dir, folder)),
         );
-        shares.load()?;
+        shares.check()?;
         shares.import(self.grants.clone())
     }
 

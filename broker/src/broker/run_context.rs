@@ -12,6 +12,7 @@ use super::ToolDiscovery;
 use crate::approver::Approver;
 use crate::client_bridge::ClientBridge;
 use crate::extract::Extractor;
+use crate::host_record::HostRecord;
 
 /// The context of a run. By default, the host has seen all tools and the broker's own approver is
 /// asked.
@@ -21,6 +22,8 @@ pub struct RunContext {
     /// equal shares.
     pub caller: Arc<str>,
     pub disclosed: DisclosedTools,
+    /// The record of the host's session, which the run's labels and grants are kept in.
+    pub session: Option<HostRecord>,
     /// The approver that is asked instead of the broker's.
     pub approver: Option<Arc<dyn Approver>>,
     /// Answers `airlock.search` and `airlock.describe`. If absent, both cover all tools of the

@@ -8,15 +8,15 @@ use airlock_core::id::{GrantId, RunId};
 use airlock_core::shared_state::{GrantUnavailable, SharedState, StoredGrant};
 
 use super::BuildError;
+use crate::host_record::HostRecord;
 use crate::private_file::StateDir;
 use crate::shared_file::{SharedError, SharedFile};
-
-/// The time in milliseconds after the start of a run in which its journal may not exist yet.
-const STARTING_MS: u64 = 10_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSharing {
     session: Option<SharedFile>,
+    /// The record of the host's session, which takes the place of `session`.
+    host: Option<HostRecord>,
     project: Option<SharedFile>,
     /// Grants from the configuration that each run gets with all their uses.
     of_each_run: Vec<Grant>,
@@ -33,46 +33,76 @@ impl RunSharing {
     pub(super) fn new(session: Option<SharedFile>, project: Option<SharedFile>) -> Self {
         Self {
             session,
+            host: None,
             project,
             of_each_run: Vec::new(),
         }
     }
 
+    /// Returns the state for runs of a host's session.
+    pub(super) fn in_host_session(&self, host: Option<HostRecord>) -> Self {
+        let session = host.as_ref().map(|it| it.session().clone());
+        Self {
+            session: session.or_else(|| self.session.clone()),
+            host,
+            ..self.clone()
+        }
+    }
+
     /// Registers a run, and returns the state from which it starts. Earlier runs whose journals are
     /// not written any more count as gone. Grants become void if the descriptions of their tools
-    /// have changed.
+    /// have changed. A run of a host that is not tracked may read anything.
     pub(super) fn begin(
         &self,
         run: &RunId,
         state: &StateDir,
-        catalog: &Catalog,
+        (catalog, is_tracked): (&Catalog, bool),
         now_ms: u64,
     ) -> Result<LoadedSharedState, SharedError> {
-        let is_gone = |run: &RunId, since_ms: u64| {
-            !state.is_running(run) && since_ms.saturating_add(STARTING_MS) < now_ms
+        let is_gone = |run: &RunId| !state.is_running(run);
+        let session = match (&self.host, &self.session) {
+            (Some(host), _) if is_tracked => Some(host.begin_run(run, now_ms)?),
+            (Some(host), _) => Some(host.assume_worst(now_ms)?),
+            (None, Some(session)) => Some(session.change(|shared| {
+                shared.begin(run.clone(), now_ms, is_gone);
+                shared.clone()
+            })?),
+            (None, None) => None,
         };
-        if let Some(session) = &self.session {
-            session.change(|shared| shared.begin(run.clone(), now_ms, is_gone))?;
-        }
-        let loaded = self.load()?;
+        let loaded = LoadedSharedState {
+            session,
+            project: self.project.as_ref().map(SharedFile::load).transpose()?,
+        };
         self.void_changed(&loaded, catalog, now_ms)?;
         Ok(loaded)
     }
 
     /// Records the end of a run. If that cannot be written, the next run treats this one as gone.
-    pub(super) fn finish(&self, run: &RunId, carried: &SessionFlow) -> Result<(), SharedError> {
-        match &self.session {
-            Some(session) => session.change(|shared| shared.finish(run, carried)),
-            None => Ok(()),
+    pub(super) fn finish(
+        &self,
+        run: &RunId,
+        carried: &SessionFlow,
+        now_ms: u64,
+    ) -> Result<(), SharedError> {
+        match (&self.host, &self.session) {
+            (Some(host), _) => host.end_run(run, carried, now_ms),
+            (None, Some(session)) => session.change(|shared| shared.finish(run, carried)),
+            (None, None) => Ok(()),
         }
     }
 
-    pub(super) fn load(&self) -> Result<LoadedSharedState, SharedError> {
-        let load = |file: &Option<SharedFile>| file.as_ref().map(SharedFile::load).transpose();
-        Ok(LoadedSharedState {
-            session: load(&self.session)?,
-            project: load(&self.project)?,
-        })
+    pub(super) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    pub(super) fn is_of_host(&self) -> bool {
+        self.host.is_some()
+    }
+
+    /// Checks that the files can be read.
+    pub(super) fn check(&self) -> Result<(), SharedError> {
+        let mut files = [&self.session, &self.project].into_iter().flatten();
+        files.try_for_each(|file| file.load().map(drop))
     }
 
     /// Imports grants from a file into their scopes, unless they are known there already.
@@ -83,10 +113,10 @@ impl RunSharing {
                 continue;
             }
             let (id, scope) = (grant.id.clone(), grant.scope);
-            let Some(file) = self.of(scope) else {
+            let Some(store) = self.of(scope) else {
                 return Err(BuildError::NoScope { grant: id, scope });
             };
-            let kept = file.change(|shared| shared.keep(grant))?;
+            let kept = store.change(|shared| shared.keep(grant))?;
             kept.map_err(|cause| BuildError::Unkept { grant: id, cause })?;
         }
         Ok(self)
@@ -120,8 +150,8 @@ impl RunSharing {
         now_ms: u64,
     ) -> Result<(), SharedError> {
         let states = [&loaded.session, &loaded.project];
-        for (file, state) in [&self.session, &self.project].into_iter().zip(states) {
-            let (Some(file), Some(state)) = (file, state) else {
+        for (scope, state) in [Scope::Session, Scope::Project].into_iter().zip(states) {
+            let (Some(store), Some(state)) = (self.of(scope), state) else {
                 continue;
             };
             let is_changed = |kept: &&StoredGrant| {
@@ -135,7 +165,7 @@ impl RunSharing {
                 continue;
             }
             let why = "the description of the grant's tool has changed";
-            file.change(|shared| {
+            store.change(|shared| {
                 for id in &changed {
                     shared.end(id, why, now_ms);
                 }
@@ -145,10 +175,10 @@ impl RunSharing {
     }
 
     pub(super) fn keep(&self, grant: Grant) -> Result<(), String> {
-        let file = self
+        let store = self
             .of(grant.scope)
             .ok_or("grants of this scope cannot be stored")?;
-        let kept = file.change(|shared| shared.keep(grant));
+        let kept = store.change(|shared| shared.keep(grant));
         kept.map_err(|error| error.to_string())?
             .map_err(|no| no.to_string())
     }
@@ -156,8 +186,9 @@ impl RunSharing {
     /// Counts one use of a grant. The use is on disk when this returns.
     pub(super) fn claim(&self, grant: &GrantId, now_ms: u64) -> Result<Use, String> {
         let mut last = GrantUnavailable::Unknown;
-        for file in [&self.session, &self.project].into_iter().flatten() {
-            let claimed = file.change(|shared| shared.claim(grant, now_ms));
+        let scopes = [Scope::Session, Scope::Project].into_iter();
+        for store in scopes.filter_map(|scope| self.of(scope)) {
+            let claimed = store.change(|shared| shared.claim(grant, now_ms));
             match claimed.map_err(|error| error.to_string())? {
                 Ok(used) => return Ok(used),
                 Err(GrantUnavailable::Unknown) => {}
@@ -167,11 +198,27 @@ impl RunSharing {
         Err(last.to_string())
     }
 
-    fn of(&self, scope: Scope) -> Option<&SharedFile> {
-        match scope {
-            Scope::Run => None,
-            Scope::Session => self.session.as_ref(),
-            Scope::Project => self.project.as_ref(),
+    fn of(&self, scope: Scope) -> Option<GrantStore<'_>> {
+        match (scope, &self.host) {
+            (Scope::Run, _) => None,
+            (Scope::Session, Some(host)) => Some(GrantStore::Host(host)),
+            (Scope::Session, None) => self.session.as_ref().map(GrantStore::File),
+            (Scope::Project, _) => self.project.as_ref().map(GrantStore::File),
+        }
+    }
+}
+
+/// Where the grants of a scope are stored.
+enum GrantStore<'a> {
+    File(&'a SharedFile),
+    Host(&'a HostRecord),
+}
+
+impl GrantStore<'_> {
+    fn change<T>(&self, change: impl FnOnce(&mut SharedState) -> T) -> Result<T, SharedError> {
+        match self {
+            Self::File(file) => file.change(change),
+            Self::Host(host) => host.change_session(change),
         }
     }
 }

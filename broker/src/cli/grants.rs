@@ -10,6 +10,7 @@ use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
+use crate::host_record::HostRecords;
 use crate::private_file::StateDir;
 use crate::render;
 use crate::shared_file::{SharedError, SharedFile};
@@ -156,7 +157,9 @@ impl GrantBook {
     /// would otherwise stay unnoticed.
     fn read(options: StateOptions, environment: &Environment) -> Result<Self, Problem> {
         let state_dir = StateDir::existing(options.load(environment)?.state_dir)?;
-        let all = SharedFile::all(state_dir.path()).map_err(|error| unreadable(&error))?;
+        let mut all = SharedFile::all(state_dir.path()).map_err(|error| unreadable(&error))?;
+        let of_hosts = HostRecords::all(state_dir.path()).map_err(|error| unreadable(&error))?;
+        all.extend(of_hosts);
         let read: Result<Vec<_>, SharedError> = all
             .into_iter()
             .map(|(file, shared)| Ok((file, shared?)))

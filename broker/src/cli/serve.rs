@@ -19,6 +19,7 @@ use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::config::{Config, Environment};
+use crate::private_file::StateDir;
 use crate::serve::{self, AccessGuard, Disclosure, ListMode, McpServer, ServeSettings};
 use airlock_sandbox::units;
 
@@ -159,6 +160,7 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
     settings.offers = config.offers.clone();
+    settings.labels_keep = config.labels_keep;
     settings.message_bytes_max = serve::message_bytes_max(&config.limits);
     config
         .warnings
@@ -246,9 +248,11 @@ async fn serve(
     let cancel = Cancel::new();
     let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
-    let serve = McpServer::new(settings).map_err(|error| {
+    let state = StateDir::open(config.state_dir.clone())?;
+    let serve = McpServer::new(settings, state).map_err(|error| {
         let what = "cannot create the MCP server";
-        Problem::new("internal", what, error.to_string(), "")
+        let next = "check the state directory, or choose another one with --state-dir FOLDER";
+        Problem::new("state-unreadable", what, error.to_string(), next)
     })?;
     let (place, listening) = open(door).await?;
     // The approver answers only for hosts that cannot ask their user.

@@ -22,6 +22,7 @@ use super::tsc::FileTsc;
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
     pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) labels_keep: Option<LocatedText>,
     pub(crate) descriptions: Option<PathBuf>,
     pub(crate) lock: Option<PathBuf>,
     pub(crate) embeddings: Option<PathBuf>,
@@ -46,6 +47,7 @@ pub(crate) struct FileConfig {
 #[serde(deny_unknown_fields)]
 struct Document {
     state_dir: Option<PathBuf>,
+    labels_keep: Option<Spanned<String>>,
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     embeddings: Option<PathBuf>,
@@ -168,6 +170,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     });
     Ok(FileConfig {
         state_dir: document.state_dir,
+        labels_keep: document.labels_keep.map(located),
         descriptions: document.descriptions,
         lock: document.lock,
         embeddings: document.embeddings,

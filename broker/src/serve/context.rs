@@ -19,6 +19,8 @@ use super::shutdown::Shutdown;
 use crate::broker::tool_index::{ToolIndex, filter};
 use crate::broker::{ServerState, ServerStatus};
 use crate::client_bridge::{ClientCapabilities, DeclaredCapabilities};
+use crate::host_record::HostRecords;
+use crate::private_file::StateDir;
 use airlock_sandbox::clock::Clock;
 
 /// Maximum number of hosts that listen for changes at the same time. Further hosts get an error and
@@ -35,6 +37,7 @@ struct Inner {
     settings: ServeSettings,
     clock: Clock,
     seal: Seal,
+    records: Arc<HostRecords>,
     ending: Shutdown,
     listeners: Arc<Semaphore>,
     /// The tools of the list that was last shown to any host.
@@ -96,7 +99,10 @@ impl ServeContext {
     pub(super) fn new(
         tools: watch::Receiver<Option<Arc<ServedTools>>>,
         settings: ServeSettings,
+        state: StateDir,
     ) -> Result<Self, SealKeyError> {
+        let seal = Seal::open(&state)?;
+        let records = HostRecords::new(state, settings.record_times());
         let start_ends = Instant::now() + settings.start_wait;
         Ok(Self(Arc::new(Inner {
             start_ends,
@@ -104,7 +110,8 @@ impl ServeContext {
             tools,
             settings,
             clock: Clock::start(),
-            seal: Seal::new()?,
+            seal,
+            records: Arc::new(records),
             ending: Shutdown::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
             latest_list: Mutex::default(),
@@ -124,6 +131,10 @@ impl ServeContext {
 
     pub(super) fn seal(&self) -> &Seal {
         &self.0.seal
+    }
+
+    pub(super) fn records(&self) -> &Arc<HostRecords> {
+        &self.0.records
     }
 
     pub(super) fn ending(&self) -> &Shutdown {

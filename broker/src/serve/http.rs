@@ -1,5 +1,4 @@
-//! Streamable HTTP for many hosts, in both eras. `access` decides which requests are accepted;
-//! `sessions` finds the session of a request.
+//! Streamable HTTP for many hosts, in both eras. `access` decides which requests are accepted.
 
 mod access;
 mod caller;
@@ -9,7 +8,6 @@ mod mirrored;
 mod oauth;
 mod post;
 mod response;
-mod sessions;
 mod stream;
 
 use std::io;
@@ -23,16 +21,19 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::context::ServeContext;
-use sessions::Sessions;
+use super::sessions::{self, Sessions};
 
 pub use access::{AccessGuard, InvalidToken};
 pub use oauth::{BadOauth, OauthSettings, ResourceServer};
 
 const PATH: &str = "/mcp";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
+/// Records of sessions are cleaned up once in so many rounds.
+const RECORDS_EVERY: u64 = 10;
 
 /// State that all connections share.
 #[derive(Debug)]
@@ -66,9 +67,12 @@ pub(super) async fn serve(
         .with_state(Arc::clone(&http));
     let cleaning = async {
         let mut every = tokio::time::interval(CLEAN_UP_EVERY);
-        loop {
+        for round in 0_u64.. {
             every.tick().await;
-            http.sessions.clean_up(http.context.now_ms());
+            http.sessions.clean_up(&http.context).await;
+            if round.is_multiple_of(RECORDS_EVERY) {
+                sessions::clean_up_records(&http.context).await;
+            }
         }
     };
     let ending = http.context.clone();
@@ -140,10 +144,18 @@ async fn ended(State(http): State<Arc<HttpState>>, headers: HeaderMap) -> Respon
         Ok(caller) => caller,
         Err(turned) => return turned.into_response(),
     };
-    let id = headers.get(header_value::SESSION_HEADER);
-    match id.and_then(|id| id.to_str().ok()) {
-        None => StatusCode::BAD_REQUEST.into_response(),
-        Some(id) if http.sessions.end(&caller, id) => StatusCode::NO_CONTENT.into_response(),
-        Some(_) => StatusCode::NOT_FOUND.into_response(),
+    let Some(id) = header_value::text(&headers, header_value::SESSION_HEADER) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let (sessions, context) = (&http.sessions, &http.context);
+    let owner = caller.owner(&Value::Null);
+    let ended = match sessions.find(context, &owner, id).await {
+        Ok(Some(session)) => sessions.end(context, &session).await,
+        Ok(None) => return StatusCode::NOT_FOUND.into_response(),
+        Err(refusal) => Err(refusal),
+    };
+    match ended {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

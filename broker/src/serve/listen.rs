@@ -14,7 +14,7 @@ use super::context::{ServeContext, ServedTools};
 use super::notifications::{self, HostSubscriptions};
 use super::request::Request;
 use super::rpc::{self, RpcErrorResponse};
-use super::subscriptions;
+use super::{sessions, subscriptions};
 use crate::config::OfferKind;
 
 /// The member with the addresses of the resources that a host subscribes to.
@@ -112,7 +112,12 @@ pub(super) async fn listen(
                 let params = json!({ "_meta": id });
                 request.peer.notify(method, &params).await;
             }
-            for mut params in subscriptions::notifications_for(&request.session, context, updates) {
+            let updates: Vec<_> =
+                subscriptions::notifications_for(&request.session, context, updates).collect();
+            if sessions::save(context, &request.session).await.is_err() {
+                continue;
+            }
+            for mut params in updates {
                 rpc::set_member(&mut params, "_meta", id.clone());
                 request.peer.notify(notifications::UPDATED, &params).await;
             }

@@ -32,7 +32,7 @@ use airlock_sandbox::budget::Busy;
 pub(super) use call::call_directly;
 pub(super) use details::disclose;
 pub(super) use full_listing::schema as listed_schema;
-pub(super) use handoff::session_of;
+pub(super) use handoff::{check_state, invalid_state, session_of};
 
 /// The answer of one of airlock's own tools.
 #[derive(Debug, PartialEq)]
@@ -110,6 +110,11 @@ impl OwnToolAnswer {
     }
 }
 
+/// Whether one of airlock's own tools has this name.
+pub(super) fn is_own(name: &str) -> bool {
+    [SEARCH, DETAILS, RUN, RESUME, CALL, SERVERS, ENABLE, DISABLE].contains(&name)
+}
+
 /// Answers a `tools/call`. Returns `None` if airlock has no tool of this name.
 pub(super) async fn call(
     context: &ServeContext,
@@ -155,7 +160,7 @@ pub(super) fn list(
         tools.extend(servers::descriptions());
     }
     if takes_handle {
-        let about = "The session named by get_tool_details";
+        let about = "A session's handle, or `new`; without it, all your requests share one session";
         for tool in &mut tools {
             if let Some(properties) = tool.pointer_mut("/inputSchema/properties") {
                 set_member(

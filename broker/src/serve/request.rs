@@ -30,11 +30,18 @@ pub(super) struct Request {
     pub(super) method: Method,
     pub(super) params: Value,
     pub(super) cancel: Cancel,
-    /// The handle of the session, if the transport has no sessions.
+    /// The handle of the session, in the newer era.
     pub(super) handle: Option<String>,
+    /// Whether the session is not the one that all requests without a handle share.
+    pub(super) is_own_session: bool,
 }
 
 impl Request {
+    /// Returns the handle if the model has to know it.
+    pub(super) fn own_handle(&self) -> Option<&str> {
+        self.handle.as_deref().filter(|_| self.is_own_session)
+    }
+
     pub(super) fn progress_token(&self) -> Option<&Value> {
         let token = self.params.get("_meta")?.get("progressToken")?;
         (token.is_string() || token.is_number()).then_some(token)

@@ -29,6 +29,7 @@ pub(super) async fn answer(
     request: &Request,
 ) -> Result<Value, RpcErrorResponse> {
     request.session.touch(context.now_ms());
+    own_tools::check_state(context, request)?;
     declare_for(context, request);
     let answered = match without_tools(context, request) {
         Some(answered) => answered,

@@ -22,6 +22,7 @@ pub(super) const RESOURCE_NOT_FOUND: i64 = -32_002;
 pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+pub(super) const CLIENT_INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";
 /// The `_meta` key of the session handle, for transports without sessions.
 pub(super) const SESSION_KEY: &str = "dev.airlock/session";
 /// The `_meta` key of the server that an item comes from, for programs.

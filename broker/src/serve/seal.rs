@@ -1,7 +1,11 @@
-//! Tokens that only this process can issue: states of waiting runs, and handles of sessions. The
-//! key exists only as long as the process.
+//! Tokens that only airlock can issue: states of waiting runs, and handles of sessions. The key is
+//! in the state directory, so that handles outlive a restart.
+
+use std::io;
 
 use ring::hmac;
+
+use crate::private_file::{StateDir, read_or_create_secret};
 
 const TOKEN_BYTES: usize = 16;
 
@@ -17,8 +21,15 @@ pub(super) struct OpenedSeal {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the operating system gives no random numbers: {0}")]
-pub struct SealKeyError(#[from] getrandom::Error);
+pub enum SealKeyError {
+    #[error("the operating system gives no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
+    #[error("{path} cannot be used as the key of session handles: {cause}")]
+    File { path: String, cause: io::Error },
+}
+
+const KEY_BYTES: usize = 32;
+const KEY_FILE: &str = "serve/seal.key";
 
 /// Returns a random text that cannot be guessed.
 pub(super) fn token() -> Result<String, SealKeyError> {
@@ -28,12 +39,21 @@ pub(super) fn token() -> Result<String, SealKeyError> {
 }
 
 impl Seal {
-    pub(super) fn new() -> Result<Self, SealKeyError> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key)?;
-        Ok(Self {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &key),
-        })
+    /// Reads the key from the state directory, or creates it there.
+    pub(super) fn open(state: &StateDir) -> Result<Self, SealKeyError> {
+        let path = state.path().join(KEY_FILE);
+        let key = read_or_create_secret(&path, KEY_BYTES);
+        let key = key.map_err(|cause| SealKeyError::File {
+            path: path.display().to_string(),
+            cause,
+        })?;
+        Ok(Self::new(&key))
+    }
+
+    fn new(key: &[u8]) -> Self {
+        Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, key),
+        }
     }
 
     /// Seals a token. `bound` describes what the token is valid for and is not part of the result.
@@ -42,7 +62,7 @@ impl Seal {
         format!("{token}.{}", hex(tag.as_ref()))
     }
 
-    pub(super) fn open(&self, text: &str, bound: &str) -> Option<OpenedSeal> {
+    pub(super) fn unseal(&self, text: &str, bound: &str) -> Option<OpenedSeal> {
         let (token, tag) = text.split_once('.')?;
         let tag = unhex(tag)?;
         hmac::verify(&self.key, signed(token, bound).as_bytes(), &tag).ok()?;
@@ -79,25 +99,25 @@ mod tests {
 
     #[test]
     fn only_own_seal_for_same_purpose_opens() {
-        let (ours, theirs) = (Seal::new().unwrap(), Seal::new().unwrap());
+        let (ours, theirs) = (Seal::new(&[1; KEY_BYTES]), Seal::new(&[2; KEY_BYTES]));
         let token = token().unwrap();
         let sealed = ours.seal(&token, "session a");
         let expected = Some(OpenedSeal {
             token: token.clone(),
         });
-        assert_eq!(ours.open(&sealed, "session a"), expected);
-        assert_eq!(ours.open(&sealed, "session b"), None);
-        assert_eq!(theirs.open(&sealed, "session a"), None);
+        assert_eq!(ours.unseal(&sealed, "session a"), expected);
+        assert_eq!(ours.unseal(&sealed, "session b"), None);
+        assert_eq!(theirs.unseal(&sealed, "session a"), None);
         let forged = sealed.replacen(
             &token[..1],
             if token.starts_with('0') { "1" } else { "0" },
             1,
         );
         for text in ["", ".", &token, &forged, &sealed[..sealed.len() - 1], "é.é"] {
-            assert_eq!(ours.open(text, "session a"), None, "{text}");
+            assert_eq!(ours.unseal(text, "session a"), None, "{text}");
         }
         let (token, tag) = sealed.split_once('.').unwrap();
         let other = format!("{token}.{}", tag.to_uppercase());
-        assert!(other == sealed || ours.open(&other, "session a").is_none());
+        assert!(other == sealed || ours.unseal(&other, "session a").is_none());
     }
 }

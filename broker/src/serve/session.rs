@@ -2,13 +2,14 @@
 //! values that were too long for a result.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use airlock_core::catalog::Tool;
 use airlock_core::flow::SessionFlow;
 use airlock_core::id::{Digest, ServerName, ToolId};
 use airlock_core::labels::Labels;
 use airlock_core::session::{DisclosedTools, RateLimited, Session};
+use airlock_core::shared_state::SharedState;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
@@ -22,6 +23,8 @@ use super::result_store::{ResultStore, SessionResults};
 use super::settings::ServeSettings;
 use crate::broker::{Broker, Cancel};
 use crate::client_bridge::LogLevel;
+use crate::host_record::{self, HostRecord, HostRecords, SessionChange};
+use crate::shared_file::SharedError;
 
 /// Maximum number of requests of one session that are open at the same time.
 const REQUESTS_MAX: usize = 256;
@@ -36,6 +39,8 @@ pub(super) type ListedTools = Arc<HashMap<ToolId, Digest>>;
 #[derive(Debug)]
 pub(super) struct HostSession {
     pub(super) id: String,
+    /// Where the session's labels, disclosures and grants are stored.
+    record: OnceLock<HostRecord>,
     pub(super) open: OpenRequests,
     /// Messages unrelated to requests, for a host of the older era over HTTP.
     pub(super) replay: SseReplayBuffer,
@@ -54,9 +59,13 @@ struct State {
     session: Session,
     /// The descriptions that lists of tools have shown in full; `None` before the first list.
     listed: Option<ListedTools>,
-    /// The labels of the session's runs, which cover all data that the model may have seen, and the
-    /// runs' counts of calls and bytes.
-    carried: SessionFlow,
+    /// The labels of all data that the model may have seen.
+    labels: Labels,
+    /// Labels that are in the record already.
+    saved_labels: Labels,
+    /// Changes that are not in the record yet.
+    unsaved: SessionChange,
+    saved_at_ms: u64,
     /// Whether this session itself has read labelled data.
     has_new_labels: bool,
     /// The host's capabilities from the handshake of the older era.
@@ -83,6 +92,7 @@ impl HostSession {
     ) -> Self {
         Self {
             id,
+            record: OnceLock::new(),
             open: OpenRequests::default(),
             replay: SseReplayBuffer::default(),
             call_slots: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
@@ -90,7 +100,10 @@ impl HostSession {
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
                 listed: None,
-                carried: SessionFlow::default(),
+                labels: Labels::default(),
+                saved_labels: Labels::default(),
+                unsaved: SessionChange::default(),
+                saved_at_ms: now_ms,
                 has_new_labels: false,
                 capabilities: json!({}),
                 log_level: None,
@@ -105,10 +118,66 @@ impl HostSession {
         }
     }
 
+    /// Sets the record of the session, and continues from the state in it.
+    pub(super) fn attach(&self, record: HostRecord, recorded: &SharedState, now_ms: u64) {
+        if self.record.set(record).is_err() {
+            return;
+        }
+        let mut state = self.lock();
+        state.labels.join(&recorded.carried.labels);
+        state.saved_labels = recorded.carried.labels.clone();
+        state.saved_at_ms = now_ms;
+        state.session.restore(recorded.disclosed.clone());
+        let capabilities = recorded.capabilities.as_deref();
+        if let Some(capabilities) = capabilities.and_then(|it| serde_json::from_str(it).ok()) {
+            state.capabilities = capabilities;
+            state.is_listening = true;
+        }
+    }
+
+    /// Whether all requests of the caller without a handle share the session.
+    pub(super) fn is_shared(&self) -> bool {
+        self.record.get().is_some_and(|it| it.id().is_shared())
+    }
+
+    pub(super) fn record(&self) -> Option<&HostRecord> {
+        self.record.get()
+    }
+
+    /// Writes new labels and disclosures to the record, before data that depends on them is sent.
+    pub(super) async fn save(
+        &self,
+        records: &Arc<HostRecords>,
+        now_ms: u64,
+    ) -> Result<(), SharedError> {
+        let Some(record) = self.record.get().cloned() else {
+            return Ok(());
+        };
+        let unsaved = {
+            let mut state = self.lock();
+            let is_recent = now_ms.saturating_sub(state.saved_at_ms) < records.touch_ms();
+            if is_recent && state.unsaved == SessionChange::default() {
+                return Ok(());
+            }
+            state.saved_at_ms = now_ms;
+            std::mem::take(&mut state.unsaved)
+        };
+        let (change, records) = (unsaved.clone(), Arc::clone(records));
+        let saved = host_record::blocking(move || records.save(&record, &change, now_ms)).await;
+        let mut state = self.lock();
+        match &saved {
+            Ok(()) => state.saved_labels.join(&unsaved.labels),
+            Err(_) => state.unsaved.join(unsaved),
+        }
+        saved
+    }
+
     pub(super) fn disclose<'a>(&self, tools: impl IntoIterator<Item = &'a Arc<Tool>>) {
         let mut state = self.lock();
         for tool in tools {
             state.session.disclose(tool);
+            let disclosed = &mut state.unsaved.disclosed;
+            disclosed.insert(tool.id.clone(), tool.description_digest);
             if let Some(listed) = &mut state.listed {
                 Arc::make_mut(listed).insert(tool.id.clone(), tool.description_digest);
             }
@@ -137,22 +206,22 @@ impl HostSession {
         state.listed = Some(listed);
     }
 
+    /// Returns the labels with which a run starts. The counts of earlier runs are in the record.
     pub(super) fn carried(&self) -> SessionFlow {
-        self.lock().carried.clone()
+        SessionFlow {
+            labels: self.lock().labels.clone(),
+            ..SessionFlow::default()
+        }
     }
 
-    /// Adds the labels and counts of a run whose report goes to the host.
-    pub(super) fn carry(&self, carried: &SessionFlow) {
-        let mut state = self.lock();
-        state.has_new_labels |= !carried.labels.is_empty();
-        state.carried.join(carried);
-    }
-
-    /// Adds labels of data that the host receives before the end of a run, or without a run.
+    /// Adds labels of data that the host receives.
     pub(super) fn add_labels(&self, labels: &Labels) {
         let mut state = self.lock();
         state.has_new_labels |= !labels.is_empty();
-        state.carried.labels.join(labels);
+        state.labels.join(labels);
+        if !labels.is_within(&state.saved_labels) {
+            state.unsaved.labels.join(labels);
+        }
     }
 
     /// Adds the labels of data that a server has sent to the host.
@@ -160,11 +229,6 @@ impl HostSession {
         if let Some(labels) = broker.labels_of(server) {
             self.add_labels(&labels);
         }
-    }
-
-    /// Adds the labels of another session of the same process, but not its counts.
-    pub(super) fn inherit(&self, other: &SessionFlow) {
-        self.lock().carried.labels.join(&other.labels);
     }
 
     /// Whether this session itself has read labelled data. Inherited labels do not count.
@@ -190,7 +254,7 @@ impl HostSession {
         state.session.has_disclosed()
             || !state.suspended.is_empty()
             || !self.stored_results.is_empty()
-            || !state.carried.labels.is_empty()
+            || !state.labels.is_empty()
     }
 
     pub(super) fn fetch(&self, now_ms: u64) -> Result<(), RateLimited> {
@@ -215,13 +279,10 @@ impl HostSession {
             && state.suspended.values().all(FollowedRun::is_over)
     }
 
-    /// Returns when the last message was received.
-    pub(super) fn used_at_ms(&self) -> u64 {
-        self.lock().session.used_at_ms()
-    }
-
     pub(super) fn set_capabilities(&self, capabilities: Value) {
-        self.lock().capabilities = capabilities;
+        let mut state = self.lock();
+        state.unsaved.capabilities = Some(capabilities.to_string());
+        state.capabilities = capabilities;
     }
 
     /// Records that the handshake of the older era is complete.

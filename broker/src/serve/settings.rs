@@ -10,6 +10,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::broker::tool_index::DeclareLimit;
 use crate::client_bridge::ClientCapabilities;
 use crate::config::{Offers, PassThrough};
+use crate::host_record::{CallerKey, RecordTimes};
 
 /// Which tools `tools/list` contains besides airlock's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,8 +60,11 @@ pub struct ServeSettings {
     /// Maximum number of calls of one session in progress at the same time.
     pub calls_in_flight_max: usize,
     pub sessions_max: usize,
-    /// Idle time after which a session is dropped.
+    /// Idle time after which a session is over.
     pub session_idle: Duration,
+    /// How long the labels of a caller are kept after its last session; the idle time of a session
+    /// by default.
+    pub labels_keep: Option<Duration>,
     /// Maximum length of a result text, in bytes; the rest is available as a resource.
     pub text_bytes_max: usize,
     /// Maximum size of the long values kept per session, in bytes.
@@ -124,6 +128,7 @@ impl Default for ServeSettings {
             calls_in_flight_max: 16,
             sessions_max: 1_000,
             session_idle: Duration::from_secs(3_600),
+            labels_keep: None,
             text_bytes_max: 24 * 1024,
             kept_bytes_max: 32 * 1024 * 1024,
             kept_bytes_max_of_all: 256 * 1024 * 1024,
@@ -132,11 +137,22 @@ impl Default for ServeSettings {
 }
 
 impl ServeSettings {
-    /// Returns the maximum number of sessions of one caller, if an authorization server
-    /// distinguishes callers.
-    pub(super) fn sessions_of_one_max(&self) -> usize {
+    /// Returns the maximum number of sessions of one caller that are held in memory. All hosts that
+    /// use the shared token are one caller.
+    pub(super) fn sessions_of_one_max(&self, caller: &CallerKey) -> usize {
         const SHARE: usize = 4;
-        (self.sessions_max / SHARE).max(1)
+        match caller.is_token() {
+            true => self.sessions_max,
+            false => (self.sessions_max / SHARE).max(1),
+        }
+    }
+
+    /// Returns how long the records of sessions and callers are kept.
+    pub(super) fn record_times(&self) -> RecordTimes {
+        RecordTimes {
+            idle: self.session_idle,
+            labels_keep: self.labels_keep.unwrap_or(self.session_idle),
+        }
     }
 
     /// Whether `tools/list` contains full entries.

@@ -21,9 +21,14 @@ use super::request::Request;
 use super::result_store::ResultStore;
 use super::rpc::{self, RpcErrorResponse};
 use super::session::{HostSession, RequestGuard};
+use super::sessions::{self, SessionOwner, Sessions};
 use super::{router, subscriptions};
+use crate::upstream::Era;
 use crate::upstream::jsonrpc::{self, IncomingMessage};
 use crate::upstream::lines::{Line, Lines};
+
+/// How often the record of a session notes that the host is still connected.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// How long airlock continues to answer requests after the host has closed its side.
 #[derive(Debug, Clone, Copy)]
@@ -62,16 +67,19 @@ pub(super) async fn serve(
         &ResultStore::default(),
         context.now_ms(),
     );
+    let sessions = Sessions::new(context.settings());
     let connection = Connection {
         context,
         session: Arc::new(session),
+        sessions,
         peer: Peer::new(outbox),
     };
-    let ending = connection.context.clone();
+    let (ending, context) = (connection.context.clone(), connection.context.clone());
     let (read, is_over) = tokio::select! {
         read = connection.read_all(input) => (read, true),
         () = ending.runs_ended() => (Ok(()), false),
         () = connection.tell_changes() => (Ok(()), false),
+        () = connection.keep_record() => (Ok(()), false),
     };
     let session = Arc::clone(&connection.session);
     // The writer ends when the last sender is dropped.
@@ -81,6 +89,9 @@ pub(super) async fn serve(
     } else {
         writer.await
     };
+    // The next process of the host starts with the labels that its caller keeps. If this fails, so
+    // does the session, and it ends when it has been idle.
+    let _ = sessions::end(&context, &session).await;
     read.and(written.unwrap_or_else(|error| Err(io::Error::other(error))))
 }
 
@@ -117,6 +128,8 @@ type Writer = JoinHandle<io::Result<()>>;
 struct Connection {
     context: ServeContext,
     session: Arc<HostSession>,
+    /// The sessions that requests name by a handle.
+    sessions: Sessions,
     peer: Peer,
 }
 
@@ -132,12 +145,47 @@ impl Connection {
                 changed = lists.changed() => of_lists(changed),
                 batch = news.next() => subscriptions::told_in(&self.session, &self.context, &batch),
             };
+            if sessions::save(&self.context, &self.session).await.is_err() {
+                continue;
+            }
             for (method, params) in told {
                 if self.session.is_listening() {
                     self.peer.notify(method, &params).await;
                 }
             }
         }
+    }
+
+    /// Records that the session is in use for as long as the host is connected, and removes records
+    /// of earlier sessions. Never returns.
+    async fn keep_record(&self) {
+        sessions::clean_up_records(&self.context).await;
+        let mut every = tokio::time::interval(KEEP_EVERY);
+        loop {
+            every.tick().await;
+            // If this fails, the next request fails too, and reports the error.
+            let _ = sessions::save(&self.context, &self.session).await;
+        }
+    }
+
+    /// Returns the session of a request: the one that it names, or the session of the process,
+    /// whose caller the first request names.
+    async fn session_of(
+        &self,
+        era: Era,
+        params: &Value,
+    ) -> Result<Arc<HostSession>, RpcErrorResponse> {
+        let owner = SessionOwner::of_client(params);
+        if self.session.record().is_none() {
+            sessions::attach(&self.context, &self.session, &owner).await?;
+        }
+        let names_process = |state: &str| state.split('~').next() == Some(&*self.session.id);
+        let state = params.get("requestState").and_then(Value::as_str);
+        if era == Era::Legacy || state.is_some_and(names_process) {
+            return Ok(Arc::clone(&self.session));
+        }
+        let named = self.sessions.named(&self.context, &owner, params).await?;
+        Ok(named.unwrap_or_else(|| Arc::clone(&self.session)))
     }
 
     async fn read_all(&self, input: impl AsyncRead + Unpin) -> io::Result<()> {
@@ -207,8 +255,15 @@ impl Connection {
                 return self.peer.send(refusal.message(id)).await;
             }
         };
+        let session = match self.session_of(era, &params).await {
+            Ok(session) => session,
+            Err(refusal) => return self.peer.send(refusal.message(id)).await,
+        };
+        let is_own_session = !Arc::ptr_eq(&session, &self.session);
+        let handle =
+            is_own_session.then(|| sessions::sealed(self.context.seal(), era, &session.id));
         let request = Request {
-            session: Arc::clone(&self.session),
+            session,
             caller: self.session.id.as_str().into(),
             peer: self.peer.clone(),
             id: id.to_owned(),
@@ -216,7 +271,8 @@ impl Connection {
             method: Method::parse(&method),
             params,
             cancel: begun.cancel.clone(),
-            handle: None,
+            handle,
+            is_own_session,
         };
         let context = self.context.clone();
         if request.method == Method::Initialize {
@@ -237,8 +293,13 @@ pub(super) fn of_lists(methods: Vec<&'static str>) -> Vec<(&'static str, Value)>
 
 /// Answers one request, unless the host has cancelled the request.
 async fn answer(context: &ServeContext, request: Request, begun: RequestGuard) -> bool {
-    let message = match router::answer(context, &request).await {
-        Ok(result) => jsonrpc::result(&request.id, &result.to_string()),
+    let answered = router::answer(context, &request).await;
+    let saved = sessions::save(context, &request.session).await;
+    let message = match saved.and(answered) {
+        Ok(result) => {
+            let result = sessions::with_handle(result, &request);
+            jsonrpc::result(&request.id, &result.to_string())
+        }
         Err(refusal) => refusal.message(&request.id),
     };
     if begun.is_cancelled() {

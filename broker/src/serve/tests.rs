@@ -4,6 +4,7 @@ mod asks;
 mod binaries;
 mod busy;
 mod connections;
+mod continuing;
 mod criteria;
 mod disclosing;
 mod discovery;

@@ -70,14 +70,19 @@ fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
         let call = |it| call(hosts, home, era, server, it);
         let found = call(("search_tools", json!({"query": "list tickets"})));
         assert!(found.to_string().contains("demo.tickets_list"), "{found}");
+        if era == "legacy" {
+            let early = call(("run_script", json!({"code": LIST})));
+            assert!(
+                early.to_string().contains("TOOL_DESCRIPTION_REQUIRED"),
+                "{early}"
+            );
+        }
         let tools = json!({"tools": ["demo.tickets_list", "demo.tickets_create"]});
         let read = call(("get_tool_details", tools));
         assert!(read.to_string().contains("tickets_list(a?"), "{read}");
-        let early = call(("run_script", json!({"code": LIST})));
-        assert!(
-            early.to_string().contains("TOOL_DESCRIPTION_REQUIRED"),
-            "{early}"
-        );
+        // Each command is a session of its own, and all are the same client.
+        let ran = call(("run_script", json!({"code": LIST})));
+        assert_eq!(ran["structuredContent"]["value"], true, "{ran}");
         let handle = read["_meta"].get("dev.airlock/session");
         assert_eq!(handle.is_some(), lasts && era == "modern", "{read}");
         let Some(handle) = handle else { continue };

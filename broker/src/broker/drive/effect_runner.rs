@@ -24,7 +24,7 @@ use super::journal_writer::JournalWriteError;
 use super::redact::{self, ReadSources};
 use crate::approver::Approver;
 use crate::broker::{
-    CallContext, Cancel, IdleFlag, Inner, ReachedLabels, ToolDiscovery, tool_discovery,
+    CallContext, Cancel, IdleFlag, Inner, ReachedLabels, RunSharing, ToolDiscovery, tool_discovery,
 };
 use crate::client_bridge::{AnswerDeadline, ClientBridge};
 use crate::deadline::{Deadline, DeadlinePause};
@@ -46,6 +46,8 @@ pub(crate) struct EffectRunner<'a> {
     discovery: Option<&'a dyn ToolDiscovery>,
     extractor: Option<&'a dyn Extractor>,
     trace: Option<TraceIds>,
+    /// The state that grants are kept in.
+    shares: RunSharing,
     reached: ReachedLabels,
     pub(super) rest: IdleFlag,
     journal: JournalWriter,
@@ -86,6 +88,7 @@ impl<'a> EffectRunner<'a> {
             discovery: None,
             extractor: None,
             trace: None,
+            shares: RunSharing::default(),
             reached: ReachedLabels::default(),
             rest: IdleFlag::default(),
             journal,
@@ -139,6 +142,11 @@ impl<'a> EffectRunner<'a> {
     /// Sets the extractor that reads values for the script.
     pub(crate) fn with_extractor(self, extractor: Option<&'a dyn Extractor>) -> Self {
         Self { extractor, ..self }
+    }
+
+    /// Sets the state that grants are kept in.
+    pub(crate) fn with_shares(self, shares: RunSharing) -> Self {
+        Self { shares, ..self }
     }
 
     /// Sets the receiver of the labels that have reached the run.
@@ -223,7 +231,9 @@ impl<'a> EffectRunner<'a> {
                 }
                 Effect::StopGuest => self.guest = None,
                 // A grant that cannot be stored allows nothing, because claiming a use of it fails.
-                Effect::KeepGrant(grant) => drop(self.broker.keep(*grant).await),
+                Effect::KeepGrant(grant) => {
+                    drop(self.broker.keep(self.shares.clone(), *grant).await);
+                }
                 Effect::Claim { call, grant } => self.claim(call, grant),
                 Effect::Call(call) => self.call(call, run),
                 Effect::Ask(question) => self.ask(question),
@@ -347,7 +357,7 @@ impl<'a> EffectRunner<'a> {
     }
 
     fn claim(&mut self, call: CallId, grant: GrantId) {
-        let claimed = self.broker.claim(grant);
+        let claimed = self.broker.claim(self.shares.clone(), grant);
         let (_, registration) = AbortHandle::new_pair();
         self.claims.push(Abortable::new(
             Box::pin(async move { (call, claimed.await) }),

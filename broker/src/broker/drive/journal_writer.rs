@@ -4,16 +4,17 @@ use airlock_core::id::RunId;
 use airlock_core::journal::{Body, Chain, Entry, Redact};
 use airlock_core::report::Status;
 
-use crate::journal_file::{JournalError, JournalFile};
+use crate::journal_file::{JournalError, JournalFile, JournalLock};
 use crate::private_file::StateDir;
 use crate::run_index::JournalEnd;
 use crate::secrets::Secrets;
 
-/// Writes the journal of one run. The first write creates the file.
+/// Writes the journal of one run.
 #[derive(Debug)]
 pub(crate) struct JournalWriter {
     state: StateDir,
     run: RunId,
+    /// Created by the first write, unless [`JournalWriter::lock`] created it before.
     file: Option<JournalFile>,
     chain: Chain,
     pending: PendingEntries,
@@ -52,6 +53,20 @@ impl JournalWriter {
             chain: Chain::new(redact),
             pending: PendingEntries::default(),
             end: None,
+        }
+    }
+
+    /// Creates the file now, and returns its lock. While the lock is held, the run counts as alive.
+    /// If the file cannot be created, the first write reports it.
+    pub(crate) fn lock(&mut self) -> Option<JournalLock> {
+        let created = self.state.create(&self.run).ok()?;
+        self.file.insert(created).lock().ok()
+    }
+
+    /// Removes the file of a run that did not begin.
+    pub(crate) fn discard(self) {
+        if let Some(file) = self.file {
+            file.discard();
         }
     }
 

@@ -105,7 +105,7 @@ impl AccessGuard {
                     // Digests have equal length, and an attacker cannot choose them. The time of
                     // this comparison reveals nothing about the token.
                     let is_same = said.as_ref() == token.as_ref();
-                    is_same.then(Caller::default).ok_or(AccessError::Token)
+                    is_same.then_some(Caller::Token).ok_or(AccessError::Token)
                 }
                 (AccessPolicy::Oauth(server), Some(said)) if said.len() <= TOKEN_BYTES_MAX => {
                     server.admit(said, now_ms).await
@@ -232,8 +232,8 @@ mod tests {
         );
         let gate = AccessGuard::new(address, Some(TOKEN)).unwrap();
         for (said, expected) in [
-            (format!("Bearer {TOKEN}"), Ok(Caller::default())),
-            (format!("bearer  {TOKEN}"), Ok(Caller::default())),
+            (format!("Bearer {TOKEN}"), Ok(Caller::Token)),
+            (format!("bearer  {TOKEN}"), Ok(Caller::Token)),
             (format!("Basic {TOKEN}"), Err(AccessError::NoToken)),
             (TOKEN.to_owned(), Err(AccessError::NoToken)),
             (format!("Bearer {TOKEN}x"), Err(AccessError::Token)),

@@ -2,27 +2,44 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 use super::response::error_body;
+use crate::host_record::CallerKey;
+use crate::serve::sessions::SessionOwner;
 
-/// The owner of a token; empty if all hosts use the same token or no token.
+/// What the authentication of a request showed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Caller(pub(super) String);
+pub(super) enum Caller {
+    /// No token is required. Requests name their client.
+    #[default]
+    Anybody,
+    /// The token that all hosts use.
+    Token,
+    /// The owner of a token, from an authorization server.
+    Subject(String),
+}
 
 impl Caller {
-    /// Whether callers are distinguished. Each distinguished caller has its own sessions.
-    pub(super) fn is_somebody(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     /// Returns the caller's name, if an authorization server supplied one.
     pub(super) fn name(&self) -> Option<&str> {
-        self.is_somebody().then_some(self.0.as_str())
+        match self {
+            Self::Subject(name) => Some(name),
+            Self::Anybody | Self::Token => None,
+        }
     }
 
-    #[cfg(test)]
-    pub(super) fn named(name: &str) -> Self {
-        Self(name.to_owned())
+    /// Returns whose sessions a request with these params may use.
+    pub(super) fn owner(&self, params: &Value) -> SessionOwner {
+        let key = match self {
+            Self::Anybody => return SessionOwner::of_client(params),
+            Self::Token => CallerKey::of_token(),
+            Self::Subject(name) => CallerKey::of_subject(name),
+        };
+        SessionOwner {
+            key,
+            is_authenticated: true,
+        }
     }
 }
 

@@ -276,7 +276,7 @@ fn judged(
         who => json!(who),
     };
     Ok(CachedToken {
-        caller: Caller(caller.to_string()),
+        caller: Caller::Subject(caller.to_string()),
         until_ms: until_ms.min(now_ms.saturating_add(KNOWN_MS)),
     })
 }

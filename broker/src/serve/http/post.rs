@@ -10,21 +10,22 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::Stream;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
 use super::caller::Caller;
 use super::header_value::{SESSION_HEADER, VERSION_HEADER, decoded, text};
 use super::response::{error_body, json_response, mismatch};
-use super::{HttpState, mirrored, sessions};
+use super::{HttpState, mirrored};
 use crate::serve::method::Method;
 use crate::serve::peer::{OUTBOX_MESSAGES, Peer};
 use crate::serve::request::Request;
-use crate::serve::rpc::{self, RpcErrorResponse, SESSION_KEY};
+use crate::serve::rpc::{self, RpcErrorResponse};
+use crate::serve::seal::{self, SealKeyError};
 use crate::serve::session::HostSession;
-use crate::serve::{own_tools, router, stdio};
+use crate::serve::{router, sessions, stdio};
 use crate::upstream::Era;
 use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc::{self, IncomingMessage};
@@ -67,11 +68,13 @@ pub(super) async fn answer(
                 "notifications/initialized" => session.listens(),
                 _ => {}
             })
+            .await
         }
         IncomingMessage::Answer { id, answer } => {
             with_session(&http, &caller, headers, |session| {
                 session.open.answered(id, answer)
             })
+            .await
         }
         IncomingMessage::Stray => {
             let refusal = stdio::stray(body).unwrap_or_else(|| {
@@ -97,7 +100,7 @@ fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), RpcErrorRespo
 
 /// Handles a message that needs no answer. Its session is named by a header. The newer era has no
 /// such sessions, so airlock accepts and ignores its messages.
-fn with_session(
+async fn with_session(
     http: &HttpState,
     caller: &Caller,
     headers: &HeaderMap,
@@ -110,16 +113,20 @@ fn with_session(
             StatusCode::BAD_REQUEST,
             error_body("the session id is missing"),
         ),
-        Some(id) => match http
-            .sessions
-            .find(caller, Era::Legacy, id, http.context.now_ms())
-        {
-            Some(session) => {
-                act(&session);
-                StatusCode::ACCEPTED.into_response()
+        Some(id) => {
+            let owner = caller.owner(&Value::Null);
+            match http.sessions.find(&http.context, &owner, id).await {
+                Ok(Some(session)) => {
+                    act(&session);
+                    StatusCode::ACCEPTED.into_response()
+                }
+                Ok(None) => json_response(StatusCode::NOT_FOUND, error_body("the session is over")),
+                Err(refusal) => {
+                    let body = error_body(&refusal.message);
+                    json_response(StatusCode::INTERNAL_SERVER_ERROR, body)
+                }
             }
-            None => json_response(StatusCode::NOT_FOUND, error_body("the session is over")),
-        },
+        }
     }
 }
 
@@ -139,58 +146,21 @@ impl PostedRequest {
     ) -> Result<Response, RpcErrorResponse> {
         self.check_headers(headers)?;
         self.check_arguments(&http, headers).await?;
-        let now_ms = http.context.now_ms();
-        let mut is_known = true;
-        let session = match self.era {
-            Era::Legacy if self.method == Method::Initialize => {
-                let session = fresh(&http)?;
-                if !http
-                    .sessions
-                    .enter(&self.caller, self.era, &session, now_ms)
-                {
-                    return Ok(too_many(&self.id));
-                }
-                session
+        let session = match self.session(&http, headers).await {
+            Ok(found) => found,
+            Err((StatusCode::OK, refusal)) => return Err(refusal),
+            Err((status, refusal)) => {
+                return Ok(json_response(status, refusal.message(&self.id)));
             }
-            Era::Legacy => {
-                let Some(id) = text(headers, SESSION_HEADER) else {
-                    let refusal =
-                        RpcErrorResponse::new(rpc::INVALID_REQUEST, "the session id is missing");
-                    return Ok(json_response(
-                        StatusCode::BAD_REQUEST,
-                        refusal.message(&self.id),
-                    ));
-                };
-                match http.sessions.find(&self.caller, self.era, id, now_ms) {
-                    Some(session) => session,
-                    None => {
-                        let refusal =
-                            RpcErrorResponse::new(rpc::INVALID_REQUEST, "the session is over");
-                        return Ok(json_response(
-                            StatusCode::NOT_FOUND,
-                            refusal.message(&self.id),
-                        ));
-                    }
-                }
-            }
-            Era::Modern => match self.session_of_handle(&http) {
-                Some(session) => session,
-                None => {
-                    is_known = false;
-                    fresh(&http)?
-                }
-            },
         };
         let whose = match self.caller.name() {
             Some(name) => format!("caller {name}").into(),
-            None if is_known => session.id.as_str().into(),
-            // For the shares of the capacity, all requests without a session count as one caller.
-            None => Arc::default(),
+            None => session.id.as_str().into(),
         };
         // Two requests of the newer era may have the same id, because they are independent.
         let key = match self.era {
             Era::Legacy => self.id.get().to_owned(),
-            Era::Modern => super::super::seal::token().map_err(no_chance)?,
+            Era::Modern => seal::token().map_err(no_chance)?,
         };
         self.work(http, session, whose, &key).await
     }
@@ -238,24 +208,36 @@ impl PostedRequest {
         Ok(())
     }
 
-    fn session_of_handle(&self, http: &HttpState) -> Option<Arc<HostSession>> {
-        let meta = self.params.get("_meta").and_then(|it| it.get(SESSION_KEY));
-        let argument = self
-            .params
-            .get("arguments")
-            .and_then(|it| it.get("session"));
-        let state = self.params.get("requestState").and_then(Value::as_str);
-        let handle = [meta, argument]
-            .into_iter()
-            .flatten()
-            .find_map(Value::as_str);
-        let id = match (handle, state) {
-            (Some(handle), _) => sessions::opened(http.context.seal(), handle),
-            (None, Some(state)) => own_tools::session_of(http.context.seal(), &self.params, state),
-            (None, None) => None,
+    /// Returns the session of the request. An error comes with the HTTP status of its response; `OK`
+    /// stands for the status of any other refused request.
+    async fn session(
+        &self,
+        http: &HttpState,
+        headers: &HeaderMap,
+    ) -> Result<Arc<HostSession>, (StatusCode, RpcErrorResponse)> {
+        let owner = self.caller.owner(&self.params);
+        let (sessions, context) = (&http.sessions, &http.context);
+        let is_over = |why| RpcErrorResponse::new(rpc::INVALID_REQUEST, why);
+        let found = match self.era {
+            Era::Legacy if self.method == Method::Initialize => {
+                sessions.begin(context, &owner).await.map(Some)
+            }
+            Era::Legacy => match text(headers, SESSION_HEADER) {
+                Some(id) => sessions.find(context, &owner, id).await,
+                None => {
+                    let refusal = is_over("the session id is missing");
+                    return Err((StatusCode::BAD_REQUEST, refusal));
+                }
+            },
+            Era::Modern => match sessions.named(context, &owner, &self.params).await {
+                Ok(None) => sessions.shared(context, &owner).await.map(Some),
+                named => named,
+            },
         };
-        let now_ms = http.context.now_ms();
-        http.sessions.find(&self.caller, self.era, &id?, now_ms)
+        match found.map_err(with_status)? {
+            Some(session) => Ok(session),
+            None => Err((StatusCode::NOT_FOUND, is_over("the session is over"))),
+        }
     }
 
     async fn work(
@@ -275,9 +257,10 @@ impl PostedRequest {
             key: key.to_owned(),
         });
         let session_header = (self.era == Era::Legacy && self.method == Method::Initialize)
-            .then(|| session.id.clone());
-        let handle =
-            (self.era == Era::Modern).then(|| sessions::handle(http.context.seal(), &session));
+            .then(|| sessions::sealed(http.context.seal(), self.era, &session.id));
+        let handle = (self.era == Era::Modern)
+            .then(|| sessions::sealed(http.context.seal(), self.era, &session.id));
+        let is_own_session = !session.is_shared();
         let request = Request {
             session,
             caller: whose,
@@ -288,12 +271,14 @@ impl PostedRequest {
             method: self.method,
             params: self.params,
             cancel: begun.cancel.clone(),
+            is_own_session,
         };
-        let (id, caller) = (self.id, self.caller);
+        let id = self.id;
         tokio::spawn(async move {
             let answered = router::answer(&http.context, &request).await;
-            let handle = entered(&http, &caller, &request);
-            let answered = answered.map(|result| with_handle(result, handle));
+            let saved = sessions::save(&http.context, &request.session).await;
+            let answered = saved.and(answered);
+            let answered = answered.map(|result| sessions::with_handle(result, &request));
             let status = |refusal| status_of(request.era, refusal);
             let status = answered.as_ref().err().map_or(StatusCode::OK, status);
             let message = match answered {
@@ -310,36 +295,6 @@ impl PostedRequest {
         }
         Ok(response)
     }
-}
-
-/// Stores a session of the newer era if the session has state that later requests need. Returns the
-/// session's handle if the session was stored.
-fn entered(http: &HttpState, caller: &Caller, request: &Request) -> Option<String> {
-    let session = &request.session;
-    let changes = matches!(
-        request.method,
-        Method::CallTool | Method::ReadResource | Method::GetPrompt
-    );
-    // An error may contain labelled data too, so new labels count for all methods.
-    let is_found = changes || session.has_new_labels();
-    let handle = request.handle.as_ref().filter(|_| is_found)?;
-    if !session.has_state_to_keep() {
-        return None;
-    }
-    let has_room = http
-        .sessions
-        .enter(caller, request.era, session, http.context.now_ms());
-    if !has_room {
-        http.sessions.remember(session);
-    }
-    has_room.then(|| handle.clone())
-}
-
-fn with_handle(mut result: Value, handle: Option<String>) -> Value {
-    if let (Some(handle), Some(meta)) = (handle, result.get_mut("_meta")) {
-        rpc::set_member(meta, SESSION_KEY, handle);
-    }
-    result
 }
 
 /// The HTTP status and the answer, or `None` for a request that was cancelled.
@@ -439,22 +394,22 @@ fn event(message: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", message, b"\n\n"].concat()
 }
 
-fn fresh(http: &HttpState) -> Result<Arc<HostSession>, RpcErrorResponse> {
-    http.sessions
-        .fresh(http.context.now_ms())
-        .map_err(no_chance)
-}
-
-fn no_chance(error: crate::serve::seal::SealKeyError) -> RpcErrorResponse {
+fn no_chance(error: SealKeyError) -> RpcErrorResponse {
     RpcErrorResponse::new(rpc::INTERNAL, error.to_string())
 }
 
-fn too_many(id: &RawValue) -> Response {
-    let refusal = RpcErrorResponse {
-        data: Some(json!({"retry": true})),
-        ..RpcErrorResponse::new(rpc::INTERNAL, "too many sessions are open")
+/// Adds the HTTP status of a session that could not be found.
+fn with_status(refusal: RpcErrorResponse) -> (StatusCode, RpcErrorResponse) {
+    let is_full = refusal
+        .data
+        .as_ref()
+        .is_some_and(|it| it.get("retry").is_some());
+    let status = match refusal.code {
+        _ if is_full => StatusCode::SERVICE_UNAVAILABLE,
+        rpc::INTERNAL => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::OK,
     };
-    json_response(StatusCode::SERVICE_UNAVAILABLE, refusal.message(id))
+    (status, refusal)
 }
 
 /// Builds the response to a request that was refused before airlock began to handle it.

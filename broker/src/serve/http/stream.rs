@@ -21,8 +21,7 @@ use crate::serve::context::ServeContext;
 use crate::serve::listen::ListChanges;
 use crate::serve::replay_buffer::ReplayReader;
 use crate::serve::session::HostSession;
-use crate::serve::{stdio, subscriptions};
-use crate::upstream::Era;
+use crate::serve::{sessions, stdio, subscriptions};
 use crate::upstream::era::LEGACY_VERSIONS;
 use crate::upstream::jsonrpc;
 
@@ -45,12 +44,17 @@ pub(super) async fn open(http: Arc<HttpState>, caller: &Caller, headers: &Header
         let body = error_body("the session id is missing");
         return (StatusCode::BAD_REQUEST, body).into_response();
     };
-    let Some(session) = http
-        .sessions
-        .find(caller, Era::Legacy, id, http.context.now_ms())
-    else {
-        let body = error_body("the session is over");
-        return (StatusCode::NOT_FOUND, body).into_response();
+    let owner = caller.owner(&Value::Null);
+    let session = match http.sessions.find(&http.context, &owner, id).await {
+        Ok(Some(session)) => session,
+        Ok(None) => {
+            let body = error_body("the session is over");
+            return (StatusCode::NOT_FOUND, body).into_response();
+        }
+        Err(refusal) => {
+            let body = error_body(&refusal.message);
+            return (StatusCode::INTERNAL_SERVER_ERROR, body).into_response();
+        }
     };
     let seen = match header_value::text(headers, LAST_EVENT).map(str::parse) {
         None => None,
@@ -140,7 +144,10 @@ pub(super) async fn tell_changes(http: &HttpState) {
                 http.sessions.all().iter().for_each(|session| tell(session, &told));
             }
             batch = news.next() => for session in http.sessions.all() {
-                tell(&session, &subscriptions::told_in(&session, &http.context, &batch));
+                let told = subscriptions::told_in(&session, &http.context, &batch);
+                if sessions::save(&http.context, &session).await.is_ok() {
+                    tell(&session, &told);
+                }
             },
         }
     }

@@ -45,13 +45,13 @@ pub(super) fn call(
     let is_error = details.found.is_empty();
     let text = if as_json || is_error {
         let mut entries = details.entries;
-        if let Some(handle) = &request.handle {
-            entries.insert("session".into(), handle.clone().into());
+        if let Some(handle) = request.own_handle() {
+            entries.insert("session".into(), handle.into());
         }
         Value::Object(entries).to_string()
     } else {
         let mut text = details.declarations();
-        if let Some(handle) = &request.handle {
+        if let Some(handle) = request.own_handle() {
             text.push_str(&format!(
                 "// pass to run_script and call_tool: session = \"{handle}\"\n"
             ));

@@ -63,7 +63,7 @@ pub(super) async fn follow(
     match wait(run, request).await {
         FollowOutcome::Over(report) => {
             if let Some(carried) = &report.flow {
-                request.session.carry(carried);
+                request.session.add_labels(&carried.labels);
             }
             let told = run_text::of_run(
                 &report,
@@ -184,8 +184,7 @@ pub(super) async fn go_on(
     state: &Value,
 ) -> OwnToolAnswer {
     let Some(token) = handoff::token_of(context, request, state) else {
-        let why = "invalid `requestState`: it was not issued for this request in this session";
-        return OwnToolAnswer::Refused(RpcErrorResponse::invalid(why));
+        return OwnToolAnswer::Refused(handoff::invalid_state());
     };
     let Some(mut run) = request.session.take_suspended(&token) else {
         let why = "`requestState` was used already, or its run has ended; run the script again";

@@ -8,7 +8,7 @@ use super::OwnToolAnswer;
 use crate::serve::context::ServeContext;
 use crate::serve::followed_run::FollowedRun;
 use crate::serve::request::Request;
-use crate::serve::rpc;
+use crate::serve::rpc::{self, RpcErrorResponse};
 use crate::serve::seal::{self, OpenedSeal, Seal};
 
 pub(super) const ROOM: &str = "too many runs of this session wait for answers; this run was ended";
@@ -65,11 +65,28 @@ pub(super) fn suspend_for_approver(request: &Request, run: FollowedRun) -> OwnTo
     }
 }
 
+/// Returns the error for a `requestState` that does not open.
+pub(in crate::serve) fn invalid_state() -> RpcErrorResponse {
+    let why = "invalid `requestState`: it was not issued for this request in this session";
+    RpcErrorResponse::invalid(why)
+}
+
+/// Checks that the state in a request, if any, was issued for this request in its session.
+pub(in crate::serve) fn check_state(
+    context: &ServeContext,
+    request: &Request,
+) -> Result<(), RpcErrorResponse> {
+    match request.params.get("requestState") {
+        Some(state) if token_of(context, request, state).is_none() => Err(invalid_state()),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the session in which a state was issued, if the state belongs to a request with these
 /// params.
 pub(in crate::serve) fn session_of(seal: &Seal, params: &Value, state: &str) -> Option<String> {
     let (session, sealed) = state.split_once('~')?;
-    let opened = seal.open(sealed, &bound(session, params));
+    let opened = seal.unseal(sealed, &bound(session, params));
     opened.map(|_| session.to_owned())
 }
 
@@ -77,7 +94,7 @@ pub(in crate::serve) fn session_of(seal: &Seal, params: &Value, state: &str) -> 
 pub(super) fn token_of(context: &ServeContext, request: &Request, state: &Value) -> Option<String> {
     let (_, sealed) = state.as_str()?.split_once('~')?;
     let bound = bound(&request.session.id, &request.params);
-    let opened = context.seal().open(sealed, &bound);
+    let opened = context.seal().unseal(sealed, &bound);
     opened.map(|OpenedSeal { token }| token)
 }
 

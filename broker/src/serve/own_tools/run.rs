@@ -172,6 +172,7 @@ pub(super) async fn start(
     let run_context = RunContext {
         caller: Arc::clone(&request.caller),
         disclosed: disclosure::disclosed_tools(context, tool_index, &request.session),
+        session: request.session.record().cloned(),
         approver: request.can_ask().then(by_host),
         extractor: request.can_sample().then(by_model),
         discovery: Some(Arc::new(SessionDiscovery {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,9 +15,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::wire::post_and_hear;
+use super::wire::{fetch, post_and_hear};
 use crate::broker::{Broker, Builder, InProcessTool, ToolFailure};
 use crate::config::ServerConfig;
+use crate::private_file::StateDir;
 use crate::serve::stdio::{self, DrainTimeouts};
 use crate::serve::{AccessGuard, McpServer, ServeSettings, rpc};
 use crate::tempdir::TempDir;
@@ -43,6 +46,8 @@ impl fmt::Display for HostKind {
 
 pub(super) struct Host {
     way: HostKind,
+    /// The name of the client.
+    name: String,
     capabilities: Value,
     line: Line,
     heard: mpsc::UnboundedReceiver<Value>,
@@ -189,6 +194,37 @@ impl TestServer {
         self.serve.end("enough");
     }
 
+    /// Starts the server again with another broker in the same folder.
+    pub(super) async fn restart(&mut self, builder: Builder) {
+        self.end();
+        let builder = builder.state_dir(self.scratch.path()).allow("*.*").unwrap();
+        let broker = builder.build().await.unwrap();
+        let settings = self.serve.context.settings().clone();
+        let again = Self::open_at(Arc::clone(&self.scratch), broker, settings).await;
+        *self = again;
+    }
+
+    /// Connects a host of an earlier process. Over HTTP, its session continues.
+    pub(super) async fn reconnect(&self, host: &mut Host) {
+        match &mut host.line {
+            Line::Streams(_) => {
+                let capabilities = host.capabilities.clone();
+                *host = self.host_named(&host.name, host.way, capabilities).await;
+            }
+            Line::Http { address, .. } => *address = self.address,
+        }
+    }
+
+    /// Returns the files of all sessions and callers.
+    pub(super) fn records(&self) -> Vec<PathBuf> {
+        let callers = self.scratch.path().join("serve/callers");
+        let folders = std::fs::read_dir(callers).into_iter().flatten().flatten();
+        let files = folders.flat_map(|it| std::fs::read_dir(it.path()).unwrap().flatten());
+        let mut files: Vec<_> = files.map(|it| it.path()).collect();
+        files.sort();
+        files
+    }
+
     /// Returns the folder of its files.
     pub(super) fn place(&self) -> String {
         self.scratch.path().display().to_string()
@@ -214,7 +250,12 @@ impl TestServer {
     }
 
     async fn open_with(scratch: TempDir, broker: Broker, settings: ServeSettings) -> Self {
-        let serve = McpServer::new(settings).unwrap();
+        Self::open_at(Arc::new(scratch), broker, settings).await
+    }
+
+    async fn open_at(scratch: Arc<TempDir>, broker: Broker, settings: ServeSettings) -> Self {
+        let serve =
+            McpServer::new(settings, StateDir::open(scratch.path().to_owned()).unwrap()).unwrap();
         serve.ready(broker);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -224,7 +265,7 @@ impl TestServer {
         Self {
             serve,
             address,
-            scratch: Arc::new(scratch),
+            scratch,
         }
     }
 
@@ -232,7 +273,14 @@ impl TestServer {
         self.address
     }
 
+    /// Connects a host whose client has a name of its own.
     pub(super) async fn host(&self, way: HostKind, capabilities: Value) -> Host {
+        static HOSTS: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("test {}", HOSTS.fetch_add(1, Ordering::Relaxed));
+        self.host_named(&name, way, capabilities).await
+    }
+
+    pub(super) async fn host_named(&self, name: &str, way: HostKind, capabilities: Value) -> Host {
         let (hear, heard) = mpsc::unbounded_channel();
         let line = match way.over {
             HostTransport::Streams => Line::Streams(self.streams(hear)),
@@ -244,6 +292,7 @@ impl TestServer {
         };
         let mut host = Host {
             way,
+            name: name.to_owned(),
             capabilities: capabilities.clone(),
             line,
             heard,
@@ -254,7 +303,7 @@ impl TestServer {
             _scratch: Arc::clone(&self.scratch),
         };
         if way.era == Era::Legacy {
-            let info = json!({"name": "test", "version": "1"});
+            let info = json!({"name": name, "version": "1"});
             let params = json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": capabilities,
@@ -303,6 +352,15 @@ impl Host {
         match &self.line {
             Line::Http { session, .. } => session.lock().unwrap().clone().unwrap(),
             Line::Streams(_) => String::new(),
+        }
+    }
+
+    /// Ends the session, if the era and the transport have a way to do so.
+    pub(super) async fn end_session(&mut self) {
+        if let (Line::Http { address, .. }, Era::Legacy) = (&self.line, self.way.era) {
+            let id = self.session();
+            let ended = fetch(*address, "DELETE", &[("Mcp-Session-Id", &id)], "").await;
+            assert_eq!(ended.status, 204, "{ended:?}");
         }
     }
 
@@ -361,6 +419,7 @@ impl Host {
         self.latest += 1;
         if self.way.era == Era::Modern {
             params["_meta"][rpc::VERSION_KEY] = MODERN_VERSION.into();
+            params["_meta"][rpc::CLIENT_INFO_KEY] = json!({"name": self.name, "version": "1"});
             params["_meta"][rpc::CAPABILITIES_KEY] = self.capabilities.clone();
             if let Some(handle) = &self.handle {
                 params["_meta"][rpc::SESSION_KEY] = handle.clone();

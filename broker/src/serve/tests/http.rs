@@ -329,11 +329,9 @@ async fn forged_or_foreign_handle_is_refused() {
     ] {
         let mut other = house.host(way, json!({})).await;
         other.handle = Some(given.clone());
-        let result = other.run("return await word.echo({})").await;
-        assert!(
-            text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
-            "{given}"
-        );
+        let params = json!({"name": "run_script", "arguments": {"code": "return 1"}});
+        let refused = other.request("tools/call", params).await.unwrap_err();
+        assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{given}: {refused}");
     }
     // A caller's own state is not valid under another session id.
     let mut own = house.host(way, json!({"elicitation": {}})).await;
@@ -359,8 +357,8 @@ async fn forged_or_foreign_handle_is_refused() {
     ] {
         let mut other = house.host(way, json!({})).await;
         let params = json!({"name": "search_tools", "arguments": {}, "requestState": state});
-        other.request("tools/call", params).await.unwrap();
-        assert_eq!(other.handle, None, "{state}");
+        let refused = other.request("tools/call", params).await.unwrap_err();
+        assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{state}: {refused}");
         let result = other.run("return await word.echo({})").await;
         assert!(
             text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
@@ -414,9 +412,8 @@ async fn session_id_without_seal_is_refused() {
         "arguments": {"tools": ["word.to-upper"]},
         "requestState": format!("{id}~x"),
     });
-    host.request("tools/call", params).await.unwrap();
-    let other = host.handle.take().unwrap();
-    assert!(!other.as_str().unwrap().starts_with(id), "{other}");
+    let refused = host.request("tools/call", params).await.unwrap_err();
+    assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{refused}");
     check(
         &house,
         &legacy("ping"),
