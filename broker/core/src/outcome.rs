@@ -83,6 +83,7 @@ pub fn judge(reply: Reply, tool: &Tool, limits: &Limits) -> JudgedReply {
                     Ok(value) => returned(value),
                     Err((result, why)) => result_invalid(tool, &why, result),
                 },
+                Err(bad) if bad.is_limit() => result_too_large(tool, &bad.to_string()),
                 Err(bad) => result_invalid(tool, &bad.to_string(), CallResult::default()),
             }
         }
@@ -169,6 +170,13 @@ fn result_invalid(tool: &Tool, why: &str, result: CallResult) -> JudgedReply {
     let message = bounded(&format!("the result of `{}` is invalid: {why}", tool.id));
     let failure = failure(tool, Code::ResultInvalid);
     failed(result.attached_to(Failure { message, ..failure }))
+}
+
+/// Returns the failure for a tool that succeeded but whose result exceeds a limit.
+fn result_too_large(tool: &Tool, why: &str) -> JudgedReply {
+    let message = format!("the result of `{}` exceeds a limit: {why}", tool.id);
+    let failure = failure(tool, Code::LimitPayload);
+    failed(Failure { message, ..failure })
 }
 
 fn failed(failure: Failure) -> JudgedReply {

@@ -53,6 +53,7 @@ pub fn of_report(report: &Report) -> u8 {
                 | Code::ToolUnusable,
             ),
         ) => DENIED,
+        (Status::Failed, Some(Code::LimitPayload)) => LIMIT,
         (Status::Failed, _) => SCRIPT_FAILED,
         (Status::Stopped | Status::Paused, _) => LIMIT,
     }

@@ -7,7 +7,7 @@ use guest_common::args::{self, ArgsShape, StubArgs};
 use guest_common::json::{Bounds, Purpose, Refusal};
 use guest_common::place::innermost;
 use guest_common::{calls, stubs};
-use sandbox_protocol::{CallOutcome, OpenCall, Outcome};
+use sandbox_protocol::{CallOutcome, Failure, OpenCall, Outcome};
 
 use crate::from_json;
 use crate::intrinsics::Intrinsics;
@@ -88,30 +88,23 @@ fn rejected(
     run: &Run,
     context: &mut Context,
 ) -> JsResult<JsValue> {
+    let name_of_tool = || stubs::tool_name(&run.stubs.borrow(), (server, tool));
+    let limits = run.limits.get();
     let reason: JsValue = match refusal {
         Refusal::Thrown(error) => error.into_opaque(context)?,
-        Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence) => {
+        Refusal::TooLarge => {
+            let failure = calls::args_too_large(name_of_tool(), limits.args_bytes_max);
+            limit_error(&failure, run, context)?
+        }
+        Refusal::TooDeep(why) => {
+            limit_error(&calls::args_too_deep(name_of_tool(), why), run, context)?
+        }
+        Refusal::Unsayable(sentence) => {
             // Created by its constructor, so that the error records where it was created.
             let constructor = Intrinsics::of(context)?.type_error.clone();
             constructor
                 .construct(&[js_string!(sentence).into()], None, context)?
                 .into()
-        }
-        Refusal::TooLarge => {
-            let limits = run.limits.get();
-            let tool = stubs::tool_name(&run.stubs.borrow(), (server, tool));
-            let failure = calls::args_too_large(tool, limits.args_bytes_max);
-            let places = place::here(context, run);
-            let name = run.script_name.borrow().clone();
-            tool_error::make(
-                &failure,
-                None,
-                places,
-                &name,
-                limits.json_depth_max,
-                context,
-            )?
-            .into()
         }
     };
     let (promise, resolvers) = JsPromise::new_pending(context);
@@ -119,6 +112,14 @@ fn rejected(
         .reject
         .call(&JsValue::undefined(), &[reason], context)?;
     Ok(promise.into())
+}
+
+/// Returns the error for a call that exceeds a limit.
+fn limit_error(failure: &Failure, run: &Run, context: &mut Context) -> JsResult<JsValue> {
+    let places = place::here(context, run);
+    let name = run.script_name.borrow().clone();
+    let depth_max = run.limits.get().json_depth_max;
+    tool_error::make(failure, None, places, &name, depth_max, context).map(Into::into)
 }
 
 /// Settles the promise of one call. A ticket that is not open is ignored: the host can only settle

@@ -37,6 +37,11 @@ pub fn args_too_large(tool: String, bytes_max: u32) -> Failure {
     failure("limit-payload", tool, message)
 }
 
+/// Returns the failure for arguments that exceed the depth limit. `why` names the value.
+pub fn args_too_deep(tool: String, why: String) -> Failure {
+    failure("limit-payload", tool, why)
+}
+
 /// Returns the failure for an invalid result from the host.
 pub fn result_invalid(why: &str) -> Failure {
     let message = format!("the result is invalid JSON: {why}");

@@ -107,19 +107,28 @@ fn rejected<'js>(
 ) -> Result<Value<'js>> {
     let reason = match refusal {
         Refusal::Thrown(error) => native::caught(ctx, error),
-        Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence) => {
-            native::type_error(ctx, run, &sentence)?
-        }
+        Refusal::Unsayable(sentence) => native::type_error(ctx, run, &sentence)?,
         Refusal::TooLarge => {
-            let tool = stubs::tool_name(&run.stubs.borrow(), at);
-            let failure = calls::args_too_large(tool, run.limits.get().args_bytes_max);
-            let places = places_of_call(ctx, run, at)?;
-            tool_error::make(ctx, run, &failure, None, places)?
+            let bytes_max = run.limits.get().args_bytes_max;
+            limit_error(ctx, run, at, |tool| calls::args_too_large(tool, bytes_max))?
         }
+        Refusal::TooDeep(why) => limit_error(ctx, run, at, |tool| calls::args_too_deep(tool, why))?,
     };
     let (promise, _, reject) = ctx.promise()?;
     let _: Value<'js> = reject.call((reason,))?;
     Ok(promise.into_value())
+}
+
+/// Returns the error for a call that exceeds a limit.
+fn limit_error<'js>(
+    ctx: &Ctx<'js>,
+    run: &Run,
+    at: ToolAt,
+    failure: impl FnOnce(String) -> Failure,
+) -> Result<Value<'js>> {
+    let failure = failure(stubs::tool_name(&run.stubs.borrow(), at));
+    let places = places_of_call(ctx, run, at)?;
+    tool_error::make(ctx, run, &failure, None, places)
 }
 
 /// Settles the promise of one call. A ticket that is not open is ignored: the host can only settle

@@ -232,7 +232,7 @@ fn result_breaking_schema_or_limit_is_a_failure() {
     check_failure(
         deep,
         &tool("fs.read"),
-        invalid,
+        Code::LimitPayload,
         ReportedOutcome::Failed,
         "deeper than 8",
     );

@@ -297,12 +297,11 @@ impl Run {
     }
 
     fn bad_args(&mut self, id: CallId, tool: &Tool, open: &OpenCall, bad: &BadArgs) {
-        if bad.is_limit() {
-            self.refuse_unparsed(id, tool, open, Code::LimitPayload, bad.to_string());
-            self.end(RunEnd::Limit(Limit::Payload));
-        } else {
-            self.refuse_unparsed(id, tool, open, Code::InvalidArguments, bad.to_string());
-        }
+        let code = match bad.is_limit() {
+            true => Code::LimitPayload,
+            false => Code::InvalidArguments,
+        };
+        self.refuse_unparsed(id, tool, open, code, bad.to_string());
     }
 
     /// Refuses a call whose arguments could not be parsed, or that exceeds a limit.

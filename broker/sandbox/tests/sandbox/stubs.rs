@@ -138,6 +138,16 @@ fn oversized_arguments_are_a_tool_error() {
 }
 
 #[test]
+fn deeply_nested_arguments_are_a_tool_error() {
+    let told = run(
+        "let deep = {}; for (let i = 0; i < 300; i++) deep = { deep };
+         try { await logs.search(deep) } catch (e) { return [e.code, e instanceof ToolError, e.tool, e.message.includes('256 levels')] }",
+    );
+    assert_eq!(told.value(), r#"["limit-payload",true,"logs.search",true]"#);
+    assert!(told.calls.is_empty());
+}
+
+#[test]
 fn failure_is_a_tool_error_with_fields() {
     let script = "try { await logs.search({}) } catch (e) {
         return [e instanceof ToolError, e instanceof Error, e.name, e.code, e.tool, e.message, e.retryable,

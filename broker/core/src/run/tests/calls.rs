@@ -184,7 +184,7 @@ fn call_limit_stops_run_before_sending_that_step() {
 }
 
 #[test]
-fn oversized_arguments_stop_the_run() {
+fn oversized_arguments_fail_the_call_and_not_the_run() {
     let mut world = RunStory::start(
         &["allow *"],
         Limits {
@@ -194,7 +194,10 @@ fn oversized_arguments_stop_the_run() {
     );
     let calls = vec![open_call(0, 0, r#"{"a":[[[]]]}"#)];
     let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
-    assert_eq!(heard.last().unwrap(), "finish stopped limit-payload");
+    assert!(heard.last().unwrap().starts_with("resume"), "{heard:?}");
+    world.hear(1, throws("limit-payload", Some(0)));
+    assert_eq!(world.outcomes(), ["denied limit-payload"]);
+    assert_eq!(world.report().code, Some(crate::code::Code::LimitPayload));
 }
 
 #[test]

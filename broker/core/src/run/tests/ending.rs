@@ -203,29 +203,29 @@ fn invalid_limits_or_input_refuse_to_start() {
 fn calls_of_last_step_are_listed_as_not_sent() {
     let limits = Limits {
         calls_max: 3,
-        args_bytes_max: 10,
         ..Limits::default()
     };
     let mut world = RunStory::start(&["allow *"], limits);
-    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(20));
     let calls = vec![
-        open_call(0, 0, &long),
+        open_call(0, 0, "{}"),
+        open_call(0, 0, "{}"),
         open_call(1, 0, "{}"),
         open_call(2, 1, "{"),
         open_call(3, 1, "{}"),
         open_call(4, 9, "{}"),
     ];
     let heard = world.hear(0, step(calls, StepState::Waiting { wake_at_ms: None }));
+    // The second call repeats a number, which ends the run.
     let expected = [
         "stop",
-        "append denied 1",
         "append unsent 2",
         "append unsent 3",
+        "append unsent 1",
         "append ended",
-        "finish stopped limit-payload",
+        "finish failed engine-fault",
     ];
     assert_eq!(heard, expected);
-    let outcomes = ["denied limit-payload", "not-sent -", "not-sent -"];
+    let outcomes = ["not-sent -", "not-sent -", "not-sent -"];
     assert_eq!(world.outcomes(), outcomes);
     assert_eq!(world.report().usage.calls_not_recorded, 2);
 }
