@@ -60,6 +60,17 @@ impl Approver for NeverApprover {
     }
 }
 
+/// Returns 128 random bits in hex, which cannot be guessed.
+fn nonce() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(hex(&bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The forms of a question, for a test that compares them with the form of the host.
 #[cfg(test)]
 pub(crate) mod forms {
@@ -79,15 +90,4 @@ pub(crate) mod forms {
             wire::tests::asked(r#"{"to":"x"}"#),
         ]
     }
-}
-
-/// Returns 128 random bits in hex, which cannot be guessed.
-fn nonce() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(hex(&bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

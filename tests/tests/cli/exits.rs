@@ -84,7 +84,6 @@ fn rule_without_effect_is_reported_at_start() {
     for part in [
         "the rule --allow 'demo.logs_*' never takes effect",
         "the rule --deny 'demo.*' wins wherever both match",
-        "pattern-overruled",
     ] {
         assert!(ended.stderr.contains(part), "{part}\n{ended}");
     }
@@ -94,10 +93,10 @@ fn rule_without_effect_is_reported_at_start() {
 fn denied_tool_is_in_no_list_and_answers_denied() {
     let home = Home::new();
     let rules = ["--allow", "demo.*", "--deny", "demo.tickets_delete"];
-    let code = "const listed = Object.keys(demo).concat(Object.keys(globalThis)).join(); \
+    let code = "const listed = Object.keys(demo).join(); \
                 const described = await airlock.describe({tools: ['demo.tickets_delete']}).catch((e) => e.message); \
                 const codes = []; \
-                for (const call of [() => demo.tickets_delete({}), () => demo_tickets_delete({id: 1}), \
+                for (const call of [() => demo.tickets_delete({id: 1}), () => demo_tickets_delete({id: 1}), \
                                     () => demo['tickets_' + 'delete']({id: 1})]) \
                   try { await call(); } catch (e) { codes.push(e.code); } \
                 return [listed.includes('tickets_delete'), listed.includes('tickets_list'), described, codes];";

@@ -23,6 +23,8 @@ forbid(principal, action == Action::"demo.get-time", resource);
 @id("too-much") @owner("desk") @reason("the sum overflows")
 forbid(principal, action == Action::"demo.logs_services", resource)
 when { context.counts.calls_run + 9223372036854775807 + 1 > 0 };
+@id("services") @owner("desk") @reason("scripts list services")
+permit(principal, action == Action::"demo.logs_services", resource);
 "#;
 
 fn home() -> Home {

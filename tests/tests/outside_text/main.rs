@@ -286,13 +286,13 @@ fn run_with_server(home: &Home, script: &str, command: &[&str]) -> CommandOutput
     home.run(["run", "--config", "airlock.toml", "-e", script])
 }
 
-/// A server that lists the tools of the file `$0`. It is a shell script, because a server of this
+/// A server that lists the tools of the file `$1`. It is a shell script, because a server of this
 /// crate is not optimised, and would take most of the measured time.
 const LISTING_SERVER: &str = r#"while read -r line; do
   id=${line#*\"id\":}; id=${id%%[,\}]*}
   case $line in
     *\"initialize\"*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shop","version":"1"}}';;
-    *\"tools/list\"*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":' "$id"; cat "$0"; echo '}}'; continue;;
+    *\"tools/list\"*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":' "$id"; cat "$1"; echo '}}'; continue;;
     *\"id\":*) result='{}';;
     *) continue;;
   esac
@@ -309,7 +309,8 @@ fn schemas_of_tools_in_a_run() {
         let bad = json!({"name": "bad", "inputSchema": schema, "outputSchema": schema});
         let fine = json!({"name": "fine", "inputSchema": {"type": "object"}});
         let tools = home.write("tools.json", json!([bad, fine]).to_string());
-        let server = ["sh", "-c", LISTING_SERVER, tools.to_str().unwrap()];
+        let script = home.write("server.sh", LISTING_SERVER);
+        let server = ["sh", script.to_str().unwrap(), tools.to_str().unwrap()];
         let ended = run_with_server(&home, "return Object.keys(shop)", &server);
         assert!(ended.stdout.contains("fine"), "{ended}");
         ended_with(&ended, &[0])

@@ -82,7 +82,7 @@ impl Redact {
             },
             Value::Array(items) => items
                 .iter_mut()
-                .fold(false, |changed, item| self.value(item) || changed),
+                .fold(false, |changed, item| self.value(item) | changed),
             Value::Object(members) => self.members(members),
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
@@ -90,7 +90,7 @@ impl Redact {
 
     fn members(&self, members: &mut Map<String, Value>) -> bool {
         let values = members.values_mut();
-        let changed = values.fold(false, |changed, value| self.value(value) || changed);
+        let changed = values.fold(false, |changed, value| self.value(value) | changed);
         if !members.keys().any(|key| (self.0)(key).is_some()) {
             return changed;
         }

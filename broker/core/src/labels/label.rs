@@ -117,7 +117,7 @@ impl Labels {
     #[must_use]
     pub fn declassified(&self, removed: &[Label]) -> Self {
         let is_all_private = removed.contains(&Label::private());
-        let stays = |it: &&Label| !removed.contains(it) && !(it.is_class() && is_all_private);
+        let stays = |it: &&Label| !(removed.contains(it) || it.is_class() && is_all_private);
         Self(self.iter().filter(stays).cloned().collect())
     }
 

@@ -160,8 +160,10 @@ impl Assumptions<'_> {
         let mut has = |name: &str, truth: bool| {
             all.push((json!({"has": {"left": context(), "attr": name}}), truth));
         };
-        if !subject.names_places() {
+        if subject.labelling.destinations.is_empty() {
             DESTINATIONS.iter().for_each(|name| has(name, false));
+        }
+        if !subject.names_places() {
             has("dest_explained", subject.labelling.fixed_destination);
         }
         if !subject.names_paths() {
@@ -304,9 +306,18 @@ fn configured(subject: &ToolSubject, about: &mut impl FnMut(&[&str], String)) {
 
 /// Adds what follows from the arguments that name destinations.
 fn places(subject: &ToolSubject, about: &mut impl FnMut(&[&str], String)) {
-    if !subject.names_places() {
+    if subject.labelling.destinations.is_empty() {
         for name in DESTINATIONS {
             about(&[name], format!("!(context has {name})"));
+        }
+        if subject.names_places() {
+            // Only a destination that airlock cannot read is possible.
+            let explained = match subject.labelling.fixed_destination {
+                true => "context has dest_explained",
+                false => "if context has dest_explained then !context.dest_explained else true",
+            };
+            about(&["dest_explained"], explained.into());
+            return;
         }
         about(
             &["dest_unexplained"],

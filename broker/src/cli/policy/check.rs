@@ -126,7 +126,9 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
         Finding::new(Kind::LabelUnfitting, place, what, why, next)
     };
     let labels = misfits(&opened.flow.label_config, &opened.descriptions);
-    let patterns = opened.rules.idle(Some(&tools)).into_iter().map(pattern);
+    // Without any server's tools, a pattern that matches none says nothing.
+    let tools = (!opened.descriptions.is_empty()).then_some(tools.as_slice());
+    let patterns = opened.rules.idle(tools).into_iter().map(pattern);
     patterns.chain(labels.into_iter().map(label)).collect()
 }
 

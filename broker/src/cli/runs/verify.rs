@@ -7,7 +7,7 @@ use airlock_core::id::RunId;
 use airlock_core::journal::VerifiedJournal;
 use airlock_core::problem::Problem;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{broken_journal, in_doubt, intact, listed, load, uses_in_doubt};
 use crate::cli::options::usage;
@@ -287,26 +287,26 @@ impl Checked {
             Standing::Signed(head) => json!(head),
             _ => Value::Null,
         };
-        let mut value = json!({
-            "run": run, "state": standing.word(), "signed": signed,
-            "intact": !matches!(standing, Standing::Broken(_)),
-        });
+        let mut value = Map::new();
+        let mut add = |name: &str, item: Value| value.insert(name.to_owned(), item);
+        add("run", json!(run));
+        add("state", json!(standing.word()));
+        add("signed", signed);
+        add("intact", (!matches!(standing, Standing::Broken(_))).into());
         if !standing.why().is_empty() {
-            value["why"] = json!(standing.why());
+            add("why", json!(standing.why()));
         }
         if let Some(journal) = &self.journal {
-            value["entries"] = json!(journal.lines.len());
-            value["head"] = json!(journal.head);
-            value["ended"] = json!(journal.ended().is_some());
-            value["cut"] = json!(
-                journal
-                    .cut
-                    .map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes }))
-            );
-            value["in_doubt"] = json!(in_doubt(journal));
-            value["uses_in_doubt"] = json!(uses_in_doubt(journal));
+            let cut = journal.cut.as_ref();
+            let cut = cut.map(|cut| json!({ "after_entry": cut.after_line, "bytes": cut.bytes }));
+            add("entries", journal.lines.len().into());
+            add("head", json!(journal.head));
+            add("ended", journal.ended().is_some().into());
+            add("cut", json!(cut));
+            add("in_doubt", json!(in_doubt(journal)));
+            add("uses_in_doubt", json!(uses_in_doubt(journal)));
         }
-        value
+        value.into()
     }
 }
 

@@ -1,3 +1,5 @@
+//! For each shape, texts that are masked and near misses that are not.
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
