@@ -245,11 +245,19 @@ impl Starts {
         let bytes = text.as_bytes();
         let mut found: Vec<Range<usize>> = Vec::new();
         let mut floor = 0;
+        // The end of the last run of token characters in which no JSON Web Token begins.
+        let mut no_jwt_before = 0;
         for start in self.automaton.find_iter(bytes) {
             let is_covered = found.last().is_some_and(|it| it.contains(&start.start()));
             let rule = self.rules.get(start.pattern().as_usize());
-            if let (false, Some(rule)) = (is_covered, rule) {
+            let is_jwt = matches!(rule, Some(Rule::Jwt));
+            // A later start in the same run fails for the same reason.
+            let is_known_failure = is_jwt && start.start() < no_jwt_before;
+            if let (false, Some(rule)) = (is_covered || is_known_failure, rule) {
                 let credential = rule.credential(bytes, floor, start.range());
+                if is_jwt && credential.is_none() && is_beginning(bytes, start.start()) {
+                    no_jwt_before = end_of_run(bytes, start.start(), is_token);
+                }
                 // A mask is not masked again.
                 found.extend(credential.filter(|it| bytes.get(it.clone()) != Some(b"***")));
             }

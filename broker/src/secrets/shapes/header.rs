@@ -30,7 +30,9 @@ pub(super) fn value(text: &[u8], name_end: usize) -> Option<usize> {
 /// Returns the credentials in the value of an `Authorization` header.
 pub(super) fn authorization(text: &[u8], name_end: usize) -> Option<Range<usize>> {
     let from = value(text, name_end)?;
-    let end = end_of_run(text, from, is_credential);
+    // Schemes are short. The look ahead is bounded, since a text can repeat the name.
+    let bound = text.len().min(from + super::LOOKED_AT_BYTES);
+    let end = end_of_run(text.get(..bound)?, from, is_credential);
     let scheme = text.get(from..end)?;
     let is_scheme = [
         "bearer",
