@@ -27,7 +27,7 @@ use crate::shared_file::{SUFFIX, SharedEntry, SharedError, SharedFile, failed};
 const SESSIONS_OF_ONE_MAX: usize = 250;
 /// The same for all hosts that use the shared token.
 const SESSIONS_OF_TOKEN_MAX: usize = 1_000;
-/// Maximum number of callers without authentication that are told apart. Their names are free to
+/// Maximum number of callers without authentication that are distinguished. Their names are free to
 /// choose. The others are one caller together.
 const CLIENTS_MAX: usize = 1_000;
 /// The times of last use are written at most this often, and are exact to this time.
@@ -207,7 +207,7 @@ impl Both {
         self.caller.sessions.contains_key(&*id.name)
     }
 
-    /// Begins the session anew, with the labels and disclosures of its caller. Runs that are still
+    /// Restarts the session with the labels and disclosures of its caller. Runs that are still
     /// in progress add to it.
     fn begin(&mut self) {
         let before = std::mem::replace(&mut self.session, SharedState::new(Scope::Session, ""));
@@ -216,7 +216,7 @@ impl Both {
         self.session.inherit(&self.caller);
     }
 
-    /// Begins the session anew, with the labels that it had.
+    /// Restarts the session with the labels that it had.
     fn begin_again(&mut self) {
         let before = std::mem::replace(&mut self.session, SharedState::new(Scope::Session, ""));
         self.session.name = before.name.clone();
@@ -296,7 +296,7 @@ impl HostRecords {
         Ok(found)
     }
 
-    /// Returns the caller, or the caller that it counts as if too many are told apart already.
+    /// Returns the caller, or the one whose record it shares if there are too many callers.
     pub(crate) fn admit(&self, caller: CallerKey) -> CallerKey {
         if !caller.is_client() {
             return caller;

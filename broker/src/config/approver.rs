@@ -12,7 +12,7 @@ pub enum ApproverChoice {
     Web,
     /// A program and its arguments.
     Command(String, Vec<String>),
-    /// Asks nobody. The report lists the grants that the run would have needed.
+    /// Never asks. The report lists the grants that the run would have needed.
     Never,
 }
 
