@@ -1,5 +1,5 @@
-//! A host application of its own: one tool that lives in this process, an
-//! approver that answers for a person, and a script that uses both.
+//! A complete host application: one tool that lives in this process, an approver that answers in
+//! place of a person, and a script that uses both.
 //!
 //! `cargo run --example embed` runs it, and so does `cargo test`.
 
@@ -48,7 +48,7 @@ fn price_tool() -> InProcessTool {
     })
 }
 
-/// Somebody who says yes to three calls of the price list, and no to everything else.
+/// Approves three calls of the price list, and denies everything else.
 async fn approve(question: Question) -> Answer {
     match NonZeroU32::new(3) {
         Some(uses_max) if question.tool.to_string() == "shop.price" => Answer::up_to(uses_max),

@@ -1,6 +1,7 @@
 //! Approvers ask a person about a call. Only the run machine sends questions to an approver. No
 //! tool and no script can reach an approver, so the requester of a call can never approve it.
 
+mod argument_lines;
 mod command;
 mod form;
 mod keyboard;
@@ -14,11 +15,17 @@ use std::future::Future;
 use std::pin::Pin;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::id::{CallId, RunId};
+use airlock_core::report::ReportedOutcome;
 
 pub use command::ApproverCommand;
 pub(crate) use question_rows::{QuestionRow, rows};
 pub use terminal::Terminal;
 pub use web::{LinkNotifier, Web};
+pub(crate) use wire::is_json;
+
+/// Width at which no line is wrapped.
+const WIDTH_WHOLE: usize = 10_000;
 
 /// A pending answer. Dropping it withdraws the question.
 pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + 'a>>;
@@ -33,6 +40,29 @@ pub trait Approver: Send + Sync {
     fn who(&self) -> String {
         "the host".into()
     }
+
+    /// Returns where a person answers, for the host's model: a text such as `on a web page`. It must
+    /// not help anybody else to answer. `None` means that no question is ever answered.
+    fn place(&self) -> Option<String> {
+        Some(format!("at {}", self.who()))
+    }
+
+    /// Reminds the person of the questions of suspended runs, which wait without a process. Returns
+    /// `false` if this approver takes no answers to them.
+    fn remind(&self) -> bool {
+        false
+    }
+
+    /// Called when a call that this approver was asked about has ended.
+    fn settled(&self, _: &SettledCall<'_>) {}
+}
+
+/// The end of a call that a person was asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct SettledCall<'a> {
+    pub run: &'a RunId,
+    pub call: CallId,
+    pub outcome: ReportedOutcome,
 }
 
 impl<F, Fut> Approver for F
@@ -58,6 +88,40 @@ impl Approver for NeverApprover {
     fn who(&self) -> String {
         "nobody".into()
     }
+
+    fn place(&self) -> Option<String> {
+        None
+    }
+}
+
+/// An approver for runs that are suspended until a person answers. It answers no question.
+#[derive(Debug, Clone, Copy)]
+pub struct SuspendingApprover;
+
+impl Approver for SuspendingApprover {
+    fn ask(&self, _: Question) -> AnswerFuture<'_> {
+        Box::pin(std::future::pending())
+    }
+
+    fn who(&self) -> String {
+        "a person, later".into()
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(
+            "at a terminal of this machine, with `airlock runs waiting` and `airlock runs answer`"
+                .into(),
+        )
+    }
+
+    fn remind(&self) -> bool {
+        true
+    }
+}
+
+/// Formats a question as text for a terminal, with nothing left out.
+pub(crate) fn whole_question(question: &Question) -> String {
+    question_text::show(question, WIDTH_WHOLE, true)
 }
 
 /// Returns 128 random bits in hex, which cannot be guessed.
@@ -77,7 +141,7 @@ pub(crate) mod forms {
     use super::*;
 
     pub(crate) fn terminal(question: &Question) -> String {
-        question_text::show(question, 10_000, true)
+        whole_question(question)
     }
 
     pub(crate) fn page(question: &Question) -> serde_json::Value {
@@ -89,5 +153,13 @@ pub(crate) mod forms {
             question_rows::tests::hostile(),
             wire::tests::asked(r#"{"to":"x"}"#),
         ]
+    }
+
+    /// Returns the question what became of an earlier call.
+    pub(crate) fn about_outcome() -> Question {
+        Question {
+            outcome_of: Some(wire::tests::unknown_call()),
+            ..wire::tests::asked(r#"{"to":"x"}"#)
+        }
     }
 }

@@ -15,7 +15,9 @@ mod latest_listings;
 mod lock_check;
 mod parallel;
 mod policies;
+mod rate_limits;
 mod registry;
+mod resume;
 mod run_context;
 mod run_handle;
 mod run_sharing;
@@ -50,7 +52,7 @@ use airlock_core::outcome::Reply;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, Status};
 use airlock_core::rules::Rules;
-use airlock_core::run::{Fsync, GuestIdentity, RunSpec};
+use airlock_core::run::{Fsync, GuestIdentity, RunOrigin, RunSpec};
 use airlock_core::search::model::Model;
 use airlock_core::tool_pattern::ToolPattern;
 use codegen::declare::{self, Declarations, Level};
@@ -62,6 +64,7 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::watch;
 
 use crate::approver::Approver;
+use crate::chain_file::ChainFileError;
 use crate::client_bridge::ClientBridge;
 use crate::extract::Extractor;
 use crate::private_file::StateDir;
@@ -76,8 +79,8 @@ use airlock_sandbox::budget::{Budget, BudgetUsage, Busy, RunShare};
 use airlock_sandbox::clock::Clock;
 use airlock_sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
 pub(crate) use call_context::CallContext;
-use drive::{EffectRunner, JournalWriter};
-use failed_start::{never_started, unreadable};
+use drive::{EffectRunner, JournalWriter, redaction};
+use failed_start::{never_started, not_resumed, unreadable};
 pub(crate) use run_sharing::RunSharing;
 use servers::Servers;
 use signed_ends::SignedEnds;
@@ -89,7 +92,9 @@ pub use build_error::BuildError;
 pub use builder::Builder;
 pub use cancel::Cancel;
 pub use entropy::EntropyError;
-pub(crate) use policies::{policies_of, problems as policy_problems};
+pub(crate) use policies::{problems as policy_problems, rules_of, vocabulary_of};
+pub(crate) use resume::READS_MAX_AGE;
+pub use resume::ResumeOptions;
 pub use run_context::{IdleFlag, ReachedLabels, RunContext};
 pub use run_handle::RunHandle;
 pub use script::{CheckPolicy, Script};
@@ -234,16 +239,41 @@ impl Broker {
         };
         let (state, catalog) = (&broker.state, &decision_context.catalog);
         let shares = broker.shares.in_host_session(context.session);
+        let origin = RunOrigin {
+            program: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            caller: Some(shares.origin(&context.caller)),
+            host: context.host,
+            session: shares.session_name(),
+        };
         // Hosts' runs are tracked only if something depends on it.
         let is_tracked = broker.flow.is_some() || !shares.is_of_host();
         let mut record = JournalWriter::new(state.clone(), run.clone(), &broker.secrets);
         // Other runs of the session see by this lock that the run is alive. It is held until the
         // end of the run is recorded in the session.
-        let alive = shares.has_session().then(|| record.lock());
+        let is_locked = shares.has_session() || script.resume.is_some();
+        let alive = is_locked.then(|| record.lock()).flatten();
+        // The run is entered into its chain before the guest starts.
+        if let Some(resume) = &script.resume {
+            if alive.is_none() {
+                return never_started(Code::JournalUnwritable);
+            }
+            let position = &resume.position;
+            let chain = state.chain(&position.root);
+            if let Err(error) = chain.begin(&run, (&position.predecessor, resume.records), now_ms) {
+                // After an I/O error, the record may be on disk. The empty journal makes it void.
+                if !matches!(error, ChainFileError::Io { .. }) {
+                    record.discard();
+                }
+                return not_resumed(&error);
+            }
+        }
         let loaded = match shares.begin(&run, state, (catalog, is_tracked), now_ms) {
             Ok(loaded) => loaded,
             Err(error) => {
-                record.discard();
+                // The empty journal of a run that resumes shows that it did nothing.
+                if script.resume.is_none() {
+                    record.discard();
+                }
                 return unreadable(&error);
             }
         };
@@ -258,6 +288,10 @@ impl Broker {
             (share, cancel),
         )
         .await;
+        if check.rejection.is_none() && !check.findings.is_empty() {
+            let findings = check.findings.clone();
+            watch(RunEvent::Checked { findings });
+        }
         let limits = broker.limits_of(&script);
         let mut carried = script.carried;
         let worst = broker.worst_labels();
@@ -265,6 +299,7 @@ impl Broker {
             carried.get_or_insert_default().join(&session.flow(&worst));
         }
         let approver = context.approver.as_ref().or(broker.approver.as_ref());
+        let reaches_person = approver.is_some_and(|approver| approver.place().is_some());
         let approver = approver.map_or_else(|| "nobody".into(), |approver| approver.who());
         let grants = shares.spec(&loaded, approver, now_ms);
         let spec = RunSpec {
@@ -280,6 +315,11 @@ impl Broker {
             fsync: broker.fsync,
             guest: broker.guest.clone(),
             grants,
+            reaches_person,
+            origin,
+            redact: redaction(&broker.secrets),
+            resume: script.resume,
+            suspend_after_ms: script.suspend_after_ms,
         };
         let mut watch = |event: RunEvent| {
             trace.hear(&event, broker.clock.now_ms());
@@ -341,7 +381,8 @@ impl Broker {
         };
         let compiler = &broker.compiler;
         let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
-        let surface = known.surface().lacking(lacking);
+        let mentions = script_check::mentions(&known, &known.decision_context);
+        let surface = known.surface().mentioning(&mentions).lacking(lacking);
         let limits = CheckLimits::from_limits(&limits).within(share);
         CheckReport::new((name, text), surface, &broker.secrets, compiler, &limits).await
     }
@@ -368,8 +409,8 @@ impl Broker {
         Ok(checker.uses(script, limits).await)
     }
 
-    /// Gives memory that ended runs have left behind back to the system: memory of the sandboxes
-    /// that are kept ready for other runs, and of the allocator of the process.
+    /// Returns memory of ended runs to the operating system. It comes from sandboxes that are kept
+    /// ready for other runs, and from the allocator of the process.
     /// [`McpServer`](crate::serve::McpServer) calls this by itself.
     pub async fn return_memory(&self) {
         let sandbox = self.0.sandbox.clone();
@@ -484,10 +525,32 @@ impl Broker {
         declare::declare(&known.stubs, &known.descriptions, level, &only)
     }
 
+    /// Returns where a person answers the broker's questions, or `None` if no person can.
+    pub(crate) fn approval_place(&self) -> Option<String> {
+        self.0.approver.as_ref()?.place()
+    }
+
+    /// Reminds the person of the questions of suspended runs. Returns `false` if the broker's approver
+    /// takes no answers to them.
+    pub(crate) fn remind_person(&self) -> bool {
+        let approver = self.0.approver.as_ref();
+        approver.is_some_and(|approver| approver.remind())
+    }
+
+    /// Returns the approver, for another one that cannot ask a person.
+    pub(crate) fn shared_approver(&self) -> Option<Arc<dyn Approver>> {
+        self.0.approver.clone()
+    }
+
     /// Returns the rules that decide on calls. They do not include the answers of approvers.
     #[must_use]
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.0.servers.registry.last().1.decision_context.rules)
+    }
+
+    /// Whether there is a folder of tool files, which may change at any time.
+    pub(crate) fn has_tool_files(&self) -> bool {
+        self.0.servers.registry.has_files()
     }
 
     /// Returns the current snapshot of all tools.
@@ -557,6 +620,11 @@ impl Broker {
         self.0.active_runs.end(why).await;
     }
 
+    /// Ends all cancelled runs that still wait for the outcomes of calls.
+    pub(crate) fn stop_waiting(&self) {
+        self.0.active_runs.stop_waiting();
+    }
+
     /// Resolves when data could not be sent to a configured telemetry collector, possibly after the
     /// broker has ended.
     pub(crate) fn telemetry_trouble(&self) -> impl Future<Output = Problem> + use<> {
@@ -604,7 +672,7 @@ impl Inner {
     async fn share_of_check(&self, caller: &Arc<str>, script: &str) -> Result<RunShare, Busy> {
         let bytes = check_bytes_max(script.len());
         let share = self.budget.share(caller, bytes).await?;
-        // No other work is on the thread of a check meanwhile.
+        // A check has its thread for itself.
         share.on_own_thread();
         Ok(share)
     }
@@ -662,6 +730,10 @@ impl Inner {
         })
     }
 
+    pub(crate) fn approver(&self) -> Option<&dyn Approver> {
+        self.approver.as_deref()
+    }
+
     pub(crate) fn ask(&self, question: Question) -> LocalBoxFuture<'_, Answer> {
         match &self.approver {
             Some(approver) => approver.ask(question),
@@ -700,6 +772,8 @@ impl Inner {
 mod budget_tests;
 #[cfg(test)]
 mod declassify_tests;
+#[cfg(test)]
+mod drain_tests;
 #[cfg(test)]
 mod grant_tests;
 #[cfg(test)]

@@ -2,22 +2,29 @@
 
 mod approvers;
 mod check;
+mod command_line;
 mod connect;
 mod demo_server;
 mod descriptions;
+mod doctor;
 mod engines;
 pub mod exit;
 mod grants;
+mod init;
 mod input;
 mod listen;
 mod lock;
+mod login;
+mod manual;
 mod options;
 mod policy;
 mod progress;
+mod resume;
 mod run;
 mod runs;
 mod screen;
 mod serve;
+mod servers;
 mod sessions;
 mod signals;
 mod terminal_bridge;
@@ -47,10 +54,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Put the servers of the agent hosts on this machine behind airlock
+    Init(Box<init::InitOptions>),
+    /// Check the agent hosts on this machine that use airlock
+    Doctor(Box<doctor::DoctorOptions>),
     /// Run a script
     Run(Box<run::RunOptions>),
     /// Serve all tools to agent hosts as one MCP server, over stdio or HTTP
     Serve(Box<serve::ServeOptions>),
+    /// Connect to every configured server, and show its state and tools, or why it cannot be used
+    Servers(Box<servers::ServersOptions>),
+    /// Log in to a server with OAuth
+    Login(Box<login::LoginOptions>),
+    /// Delete the login to a server, and revoke its tokens where the server offers that
+    Logout(Box<login::LogoutOptions>),
     /// Check a script for errors without running it
     Check(Box<check::CheckOptions>),
     /// Print the tools that a script can call, as TypeScript declarations
@@ -69,27 +86,37 @@ enum Command {
     /// List, show and revoke grants, which are approvals that cover several calls
     #[command(subcommand)]
     Grants(grants::GrantsCommand),
-    /// Declassify what a session has read
+    /// List what sessions have read, and declassify it
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
     /// Serve the demo tools as an MCP server over stdio
     DemoServer,
     /// List the script engines
     Engines(engines::EnginesOptions),
+    /// Print completions for a shell
+    Completions(manual::CompletionsOptions),
+    /// Print a manual page, for `man -l -`
+    Man(manual::ManOptions),
 }
 
 /// The result of a command: an exit code, or a problem that determines the exit code.
 type Outcome = Result<u8, Problem>;
 
 pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environment) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return ExitCode::from(unparsed(&error, &environment)),
+        Err(error) => return ExitCode::from(unparsed(&error, &arguments, &environment)),
     };
     let json = cli.command.is_json();
     let outcome = match cli.command {
+        Command::Init(options) => init::run(*options, &environment),
+        Command::Doctor(options) => doctor::run(*options, &environment),
         Command::Run(options) => run::run(*options, &environment),
         Command::Serve(options) => serve::run(*options, &environment),
+        Command::Servers(options) => servers::run(*options, &environment),
+        Command::Login(options) => login::login(*options, &environment),
+        Command::Logout(options) => login::logout(*options, &environment),
         Command::Check(options) => check::run(*options, &environment),
         Command::Types(options) => types::run(*options, &environment),
         Command::Descriptions(command) => descriptions::run(command, &environment),
@@ -100,6 +127,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Sessions(command) => sessions::run(command, &environment),
         Command::DemoServer => demo_server::run(),
         Command::Engines(options) => engines::run(&options),
+        Command::Completions(options) => manual::completions(&options),
+        Command::Man(options) => manual::man(&options),
     };
     ExitCode::from(outcome.unwrap_or_else(|problem| {
         if json {
@@ -113,7 +142,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
 impl Command {
     fn is_json(&self) -> bool {
         match self {
+            Self::Init(options) => options.json,
+            Self::Doctor(options) => options.json,
             Self::Run(options) => options.json,
+            Self::Servers(options) => options.json,
             Self::Check(options) => options.json,
             Self::Types(options) => options.json,
             Self::Descriptions(command) => command.is_json(),
@@ -123,7 +155,12 @@ impl Command {
             Self::Grants(command) => command.is_json(),
             Self::Sessions(command) => command.is_json(),
             Self::Engines(options) => options.json,
-            Self::Serve(_) | Self::DemoServer => false,
+            Self::Serve(_)
+            | Self::Login(_)
+            | Self::Logout(_)
+            | Self::DemoServer
+            | Self::Completions(_)
+            | Self::Man(_) => false,
         }
     }
 }
@@ -167,7 +204,7 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Problem> {
     print(&format!("{text}\n"))
 }
 
-fn unparsed(error: &clap::Error, environment: &Environment) -> u8 {
+fn unparsed(error: &clap::Error, arguments: &[OsString], environment: &Environment) -> u8 {
     let text = error.render().to_string();
     if matches!(
         error.kind(),
@@ -179,15 +216,7 @@ fn unparsed(error: &clap::Error, environment: &Environment) -> u8 {
         Screen::of_process(environment, false).show(&text);
         return exit::USAGE;
     }
-    let mut paragraphs = text.split("\n\n").map(str::trim);
-    let first = paragraphs
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("error: ");
-    let why = first.split_whitespace().collect::<Vec<_>>().join(" ");
-    let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: "));
-    let next = tip.unwrap_or("`airlock --help` lists commands, `airlock COMMAND --help` flags");
-    let problem = options::usage("invalid command line", why, next);
+    let problem = command_line::problem(error, arguments);
     Screen::of_process(environment, false).problem(&problem);
     exit::USAGE
 }

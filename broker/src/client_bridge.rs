@@ -2,6 +2,7 @@
 //! Scripts never answer an inquiry, and never see the answer.
 
 mod answer_deadline;
+mod call_progress;
 mod log_message;
 
 use std::future::Future;
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 
 pub use airlock_core::inquiry::InquiryKind;
 pub use answer_deadline::{AnswerDeadline, AnswerDeadlinePause};
+pub use call_progress::{CallProgress, ProgressReports, ProgressSink};
 pub use log_message::{LogLevel, LogMessage, LogSink};
 
 /// A pending answer. Dropping it withdraws the inquiry.
@@ -38,6 +40,11 @@ pub trait ClientBridge: Send + Sync {
 
     /// Returns where log messages of servers go, or `None` if they are not wanted.
     fn log_sink(&self) -> Option<LogSink> {
+        None
+    }
+
+    /// Returns where reports of progress go, or `None` if they are not wanted.
+    fn progress_sink(&self) -> Option<ProgressSink> {
         None
     }
 }
@@ -67,7 +74,8 @@ pub struct ServerRequest {
     pub wants: InquiryKind,
     /// The parameters as the server wrote them. Their texts may contain anything.
     pub params: Value,
-    /// The server's key for the inquiry among several simultaneous ones, if its era has keys.
+    /// The server's key for this inquiry, if the era has keys. It distinguishes inquiries that the
+    /// server sends together.
     pub key: Option<String>,
 }
 
@@ -129,7 +137,7 @@ impl ClientCapabilities {
         declared.into()
     }
 
-    /// Returns the capabilities as known from the start.
+    /// Returns the capabilities as a value that is known from the start.
     #[must_use]
     pub fn from_now_on(self) -> DeclaredCapabilities {
         watch::channel(Some(self)).1

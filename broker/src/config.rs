@@ -1,10 +1,11 @@
 //! Merges flags, files and environment variables into one validated [`Config`]. No other module
-//! reads environment variables or configuration files.
+//! reads configuration files.
 
 mod anchor;
 mod approver;
+mod browser;
+pub(crate) mod choice;
 mod engine;
-mod environment;
 mod extract;
 mod file;
 mod flags;
@@ -12,16 +13,16 @@ pub mod grants;
 pub(crate) mod labels;
 mod limits;
 mod located;
-mod mcp_json;
+pub(crate) mod mcp_json;
+mod oauth;
 mod offers;
 mod pass_through;
 mod placeholder;
 pub(crate) mod policies;
 pub(crate) mod rule_folder;
-mod server;
+pub(crate) mod server;
 mod server_table;
-pub(crate) mod shell_words;
-mod telemetry;
+pub(crate) mod telemetry;
 mod tsc;
 mod unknown_keys;
 
@@ -36,17 +37,19 @@ use airlock_core::rules::PatternRule;
 use airlock_core::run::Fsync;
 use airlock_core::tool_pattern::ToolPattern;
 
+pub use crate::environment::Environment;
 pub use anchor::AnchorCommand;
 pub use approver::ApproverChoice;
-pub use environment::Environment;
+pub use browser::BrowserCommand;
 pub use extract::ExtractCommand;
 pub use flags::Flags;
 pub use labels::FlowConfig;
-pub use limits::{BadLimitSetting, LimitSet, LimitSetting, SETTINGS};
+pub use limits::{BadLimitSetting, LimitSet, LimitSetting, settings as limit_settings};
 pub(crate) use offers::OfferKind;
 pub use offers::{BadOffer, Offer, Offers};
 pub use pass_through::PassThrough;
 pub use policies::PolicyConfig;
+pub(crate) use server::names_a_secret;
 pub use server::{ServerConfig, ToolTrust};
 pub use telemetry::TelemetryConfig;
 pub use tsc::TscChoice;
@@ -57,7 +60,7 @@ use file::FileConfig;
 use labels::{FileFlow, MissingRoot};
 use located::LocatedText;
 use policies::{PolicyPath, ToolGroups};
-use server::DeclaredServer;
+use server::{DeclaredServer, LoginContext};
 
 use crate::secrets::Secrets;
 use airlock_sandbox::JsEngine;
@@ -66,10 +69,20 @@ use airlock_sandbox::units;
 
 /// Maximum size of a configuration file in bytes. Files that people write are much smaller.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Maximum number of servers in all files and flags together. airlock starts a process or a
+/// connection for each of them, all at once.
+const SERVERS_MAX: usize = 250;
 const CODE: &str = "config-invalid";
 const USAGE: &str = "usage";
 /// The origin in messages about a limit that was set by a flag.
 const COMMAND_LINE: &str = "the command line";
+
+/// When a run of a host that waits for people only is suspended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuspendAfter {
+    Never,
+    Wait(Duration),
+}
 
 /// The complete configuration of a broker.
 #[derive(Debug, Clone)]
@@ -84,6 +97,10 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// How long the labels of a host are kept after its last session, if it is configured.
     pub labels_keep: Option<Duration>,
+    /// When `airlock serve` suspends a run that waits for people only, if it is configured.
+    pub suspend_after: Option<SuspendAfter>,
+    /// How long the journals of a run chain are kept. `None`: until they are deleted by hand.
+    pub journals_keep: Option<Duration>,
     /// The folder of tool files, if one is configured.
     pub descriptions: Option<PathBuf>,
     /// The lock file that servers are compared with.
@@ -96,13 +113,15 @@ pub struct Config {
     pub tsc: TscChoice,
     /// The approver that the configuration file names. A flag overrides it.
     pub approver: Option<ApproverChoice>,
+    /// Opens the approval page, if this machine has a browser.
+    pub browser: Option<BrowserCommand>,
     /// The program that receives the signed heads of runs.
     pub anchor: Option<AnchorCommand>,
     /// The program that extracts values for scripts.
     pub extract: Option<ExtractCommand>,
     pub secrets: Secrets,
-    /// The variables that the processes of all servers get, besides those configured for each
-    /// server.
+    /// The variables that the processes of all servers get, in addition to the variables that are
+    /// configured for each server.
     pub base_env: Vec<(String, String)>,
     /// Where traces and metrics are sent, if telemetry is configured.
     pub telemetry: Option<TelemetryConfig>,
@@ -134,6 +153,21 @@ impl Config {
         gathered.take_flags(flags)?;
         gathered.finish(environment)
     }
+
+    /// Returns the configuration that a file with this text at this place would give, together with
+    /// the user's own file.
+    pub(crate) fn of_text(
+        text: &str,
+        at: &Path,
+        environment: &Environment,
+    ) -> Result<Self, Problem> {
+        let mut gathered = MergedConfig::default();
+        if let Some(path) = environment.config_file().filter(|path| is_there(path)) {
+            gathered.take_file(read_file(&path)?, &path);
+        }
+        gathered.take_file(file::parse(&display_path(at), text)?, at);
+        gathered.finish(environment)
+    }
 }
 
 /// The combined settings of all sources. For a setting with one value, the later source wins.
@@ -147,6 +181,8 @@ struct MergedConfig {
     limits: Vec<(String, LocatedText)>,
     state_dir: Option<PathBuf>,
     labels_keep: Option<LocatedText>,
+    suspend_after: Option<LocatedText>,
+    journals_keep: Option<LocatedText>,
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     embeddings: Option<PathBuf>,
@@ -157,6 +193,7 @@ struct MergedConfig {
     approver: Option<LocatedText>,
     anchor: Option<LocatedText>,
     extract: Option<(FileExtract, String)>,
+    oauth: Option<(oauth::FileOauth, String)>,
     pass: Option<Vec<LocatedText>>,
     offer: Vec<LocatedText>,
     roots_absent: bool,
@@ -181,6 +218,8 @@ impl MergedConfig {
         self.limits.extend(file.limits);
         self.state_dir = file.state_dir.map(path).or(self.state_dir.take());
         self.labels_keep = file.labels_keep.or(self.labels_keep.take());
+        self.suspend_after = file.suspend_after.or(self.suspend_after.take());
+        self.journals_keep = file.journals_keep.or(self.journals_keep.take());
         self.descriptions = file.descriptions.map(path).or(self.descriptions.take());
         self.lock = file.lock.map(path).or(self.lock.take());
         self.embeddings = file.embeddings.map(path).or(self.embeddings.take());
@@ -192,6 +231,7 @@ impl MergedConfig {
         self.approver = file.approver.or(self.approver.take());
         self.anchor = file.anchor.or(self.anchor.take());
         self.extract = file.extract.or(self.extract.take());
+        self.oauth = file.oauth.or(self.oauth.take());
         self.pass = file.pass.or(self.pass.take());
         self.offer.extend(file.offer);
     }
@@ -274,7 +314,7 @@ impl MergedConfig {
                     origin,
                     format!("invalid limit from {origin}"),
                     bad.to_string(),
-                    "correct the limit",
+                    bad.next(),
                 )
             })?;
         }
@@ -302,15 +342,24 @@ impl MergedConfig {
             .state_dir
             .or_else(|| environment.state_dir())
             .ok_or_else(|| {
-                let why = "neither AIRLOCK_STATE_DIR nor XDG_STATE_HOME nor HOME is set";
-                invalid(
-                    "there is no folder for the journal",
-                    why,
-                    "add --state-dir FOLDER",
-                )
+                let why = environment.no_state_dir();
+                let next = "add `--state-dir FOLDER`, or set HOME to an absolute path";
+                invalid("there is no folder for the journal", why, next)
             })?;
-        let labels_keep = self.labels_keep.as_ref().map(labels_keep).transpose()?;
-        let (servers, secrets) = resolve(self.servers, environment)?;
+        let labels_keep = self.labels_keep.as_ref();
+        let labels_keep = labels_keep.map(|at| time("labels_keep", at)).transpose()?;
+        let suspend_after = self.suspend_after.as_ref();
+        let suspend_after = suspend_after.map(suspends_after).transpose()?;
+        let journals_keep = self.journals_keep.as_ref();
+        let journals_keep = journals_keep.map(|at| time("journals_keep", at));
+        let journals_keep = journals_keep.transpose()?;
+        let oauth = self
+            .oauth
+            .map(oauth::parse)
+            .transpose()?
+            .unwrap_or_default();
+        let logins = LoginContext::new(&state_dir, oauth, environment);
+        let (servers, secrets) = resolve(self.servers, environment, &logins)?;
         let offers = pass_through::offers(&self.offer, &servers)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));
         let mut warnings = self.warnings;
@@ -343,6 +392,8 @@ impl MergedConfig {
             budget: limits.budget,
             state_dir,
             labels_keep,
+            suspend_after,
+            journals_keep,
             descriptions: self.descriptions,
             lock: self.lock,
             embeddings: self.embeddings,
@@ -351,6 +402,7 @@ impl MergedConfig {
             engine: engine.unwrap_or_default(),
             tsc: self.tsc.unwrap_or(TscChoice::OnPath),
             approver,
+            browser: BrowserCommand::find(environment),
             anchor,
             extract,
             secrets: Secrets::new(secrets),
@@ -366,7 +418,14 @@ impl MergedConfig {
 fn resolve(
     declared: Vec<DeclaredServer>,
     environment: &Environment,
+    logins: &LoginContext,
 ) -> Result<(Vec<ServerConfig>, Vec<String>), Problem> {
+    if declared.len() > SERVERS_MAX {
+        let count = declared.len();
+        let why = format!("{count} servers are configured; the maximum is {SERVERS_MAX}");
+        let next = "remove servers, or run several airlocks";
+        return Err(invalid("too many servers are configured", why, next));
+    }
     let mut origins = std::collections::BTreeMap::new();
     for server in &declared {
         if let Some(earlier) = origins.insert(server.name.as_str(), server.origin.as_str()) {
@@ -384,7 +443,7 @@ fn resolve(
     let mut secrets = Vec::new();
     let mut servers = Vec::new();
     for declared in declared {
-        let (server, hidden) = declared.resolve(environment)?;
+        let (server, hidden) = declared.resolve(environment, logins)?;
         servers.push(server);
         secrets.extend(hidden);
     }
@@ -434,19 +493,26 @@ fn fsync(at: &LocatedText) -> Result<Fsync, Problem> {
                 &at.origin,
                 format!("invalid value for `fsync` ({})", at.origin),
                 why,
-                "write one of these values",
+                choice::one_of(other, &["always", "writes", "never"]),
             ))
         }
     }
 }
 
-fn labels_keep(at: &LocatedText) -> Result<Duration, Problem> {
+fn time(key: &str, at: &LocatedText) -> Result<Duration, Problem> {
     let parsed = units::duration_ms(&at.text);
     parsed.map(Duration::from_millis).map_err(|bad| {
-        let what = format!("invalid value for `labels_keep` ({})", at.origin);
+        let what = format!("invalid value for `{key}` ({})", at.origin);
         let next = "write a time such as \"1h\" or \"0s\"";
         invalid_at(&at.origin, what, bad.to_string(), next)
     })
+}
+
+fn suspends_after(at: &LocatedText) -> Result<SuspendAfter, Problem> {
+    match &*at.text {
+        "never" => Ok(SuspendAfter::Never),
+        _ => time("suspend_after", at).map(SuspendAfter::Wait),
+    }
 }
 
 /// Returns whether a file exists. If the check fails with another error, the file counts as
@@ -466,24 +532,20 @@ fn read_file(path: &Path) -> Result<FileConfig, Problem> {
 }
 
 fn read_text(path: &Path) -> Result<String, Problem> {
-    let failed = |why: String| {
-        invalid(
-            format!("{} cannot be read", path.display()),
-            why,
-            "check the path",
-        )
-    };
-    let length = std::fs::metadata(path)
-        .map_err(|error| failed(error.to_string()))?
-        .len();
+    let failed =
+        |why: String, next: &str| invalid(format!("{} cannot be read", path.display()), why, next);
+    let unreadable = |error: std::io::Error| failed(error.to_string(), &choice::path(path, &error));
+    let length = std::fs::metadata(path).map_err(unreadable)?.len();
     if length > FILE_BYTES_MAX {
-        return Err(failed(format!(
-            "the file is larger than {}",
-            units::show_bytes(FILE_BYTES_MAX)
-        )));
+        let most = units::show_bytes(FILE_BYTES_MAX);
+        return Err(failed(
+            format!("the file is larger than {most}"),
+            "name a smaller file",
+        ));
     }
-    let bytes = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| failed("the file is not UTF-8".into()))
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes)
+        .map_err(|_| failed("the file is not UTF-8".into(), "save the file as UTF-8"))
 }
 
 /// Returns the name of a file for messages and origins, without the folder, which may be private.

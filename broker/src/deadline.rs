@@ -1,5 +1,5 @@
-//! The time limit of a call. The time limit is paused while a person or the host is asked something
-//! for the call.
+//! The time limit of a call. It is paused while the call waits for an answer of a person or of the
+//! host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ struct DeadlineState {
     held_since: Instant,
 }
 
-/// The time limit was exceeded.
+/// The error for an exceeded time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeadlineExceeded;
 

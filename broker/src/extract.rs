@@ -33,8 +33,8 @@ pub type ExtractionFuture<'a> = Pin<Box<dyn Future<Output = Result<String, Strin
 /// Reads values for scripts. An extractor sees the value, so each use is decided like a call of a
 /// server's tool.
 pub trait Extractor: Send + Sync {
-    /// Extracts a value. An extractor that hands the request to someone else pauses `time`
-    /// meanwhile.
+    /// Extracts a value. An extractor that passes the request on pauses `time` until it gets an
+    /// answer.
     fn extract(&self, wanted: ExtractionRequest, time: AnswerDeadline) -> ExtractionFuture<'_>;
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn reply(
     }
 }
 
-/// Returns the reply if there is no answer in time.
+/// Returns the reply for an answer that did not arrive in time.
 pub(crate) fn late() -> Reply {
     failed("no answer came in time".into(), true)
 }

@@ -4,17 +4,20 @@
 //!
 //! Labels are written to the file of the session and to the file of the caller. A new session
 //! starts with the labels of its caller. If one file is lost, the other one, the folder, or the
-//! sealed id of the session shows that the file existed. The session and its caller then count as
-//! having read the worst. So does a run that died before it recorded what it had read.
+//! sealed id of the session shows that the file existed. The session and its caller then get the
+//! worst labels: airlock assumes that they have read data of every kind. The same happens after a
+//! run that was killed before it recorded what it had read.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
-use airlock_core::flow::SessionFlow;
+use airlock_core::flow::{Declassification, SessionFlow};
 use airlock_core::grant::Scope;
 use airlock_core::id::{Digest, RunId, ToolId};
 use airlock_core::labels::Labels;
@@ -25,19 +28,38 @@ use crate::shared_file::{SUFFIX, SharedEntry, SharedError, SharedFile, failed};
 
 /// Maximum number of sessions of one caller that are stored.
 const SESSIONS_OF_ONE_MAX: usize = 250;
-/// The same for all hosts that use the shared token.
+/// Maximum number of stored sessions of all hosts that use the shared token.
 const SESSIONS_OF_TOKEN_MAX: usize = 1_000;
-/// Maximum number of callers without authentication that are distinguished. Their names are free to
-/// choose. The others are one caller together.
+/// Maximum number of callers without authentication that are distinguished. A client can choose any
+/// name, so further names together count as one caller.
 const CLIENTS_MAX: usize = 1_000;
-/// The times of last use are written at most this often, and are exact to this time.
+/// Minimum time between two writes of a last use. Stored times are exact to this time.
 const TOUCH_MS_MAX: u64 = 60_000;
 const CALLER: &str = "caller";
 const KEY_DIGITS: usize = 24;
+const WHO_CHARS_MAX: usize = 200;
 
 /// The identity of a caller: a token, an OAuth subject, or the name of a client.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct CallerKey(Arc<str>);
+#[derive(Debug, Clone)]
+pub(crate) struct CallerKey {
+    key: Arc<str>,
+    /// Who the caller is, in words for people. `None` if only the key is known.
+    who: Option<Arc<str>>,
+}
+
+impl PartialEq for CallerKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for CallerKey {}
+
+impl Hash for CallerKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
 
 impl CallerKey {
     const CLIENT: char = 'c';
@@ -46,49 +68,66 @@ impl CallerKey {
 
     /// Returns the key of a caller without authentication, which names itself in `clientInfo`.
     pub(crate) fn of_client(name: &str) -> Self {
-        Self::new(Self::CLIENT, name)
+        Self::new(Self::CLIENT, name).named(&format!("client {name}"))
     }
 
     /// Returns the key of all hosts that use the shared token.
     pub(crate) fn of_token() -> Self {
-        Self::new(Self::TOKEN, "")
+        Self::new(Self::TOKEN, "").named("hosts with the shared token")
     }
 
     /// Returns the key of a caller that an authorization server identifies.
     pub(crate) fn of_subject(subject: &str) -> Self {
-        Self::new(Self::SUBJECT, subject)
+        Self::new(Self::SUBJECT, subject).named(&format!("subject {subject}"))
     }
 
     pub(crate) fn is_token(&self) -> bool {
-        self.0.starts_with(Self::TOKEN)
+        self.key.starts_with(Self::TOKEN)
     }
 
     fn new(kind: char, name: &str) -> Self {
         let digest = Digest::sha256(name.as_bytes()).to_string();
         let digits = digest.chars().skip("sha256:".len()).take(KEY_DIGITS);
-        Self(
-            std::iter::once(kind)
-                .chain(digits)
-                .collect::<String>()
-                .into(),
-        )
+        Self::of_key(std::iter::once(kind).chain(digits).collect())
     }
 
-    /// All callers without authentication that found no room of their own.
+    fn of_key(key: String) -> Self {
+        Self {
+            key: key.into(),
+            who: None,
+        }
+    }
+
+    fn named(self, who: &str) -> Self {
+        let who = codegen::text::clip(&codegen::text::neutralise(who), WHO_CHARS_MAX);
+        Self {
+            who: Some(who.into()),
+            ..self
+        }
+    }
+
+    /// Returns the key that all callers without authentication share after the maximum number of
+    /// names.
     fn of_other_clients() -> Self {
-        Self(format!("{}{}", Self::CLIENT, "0".repeat(KEY_DIGITS)).into())
+        Self::of_key(format!("{}{}", Self::CLIENT, "0".repeat(KEY_DIGITS))).named("other clients")
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix([Self::CLIENT, Self::TOKEN, Self::SUBJECT])?;
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let fits = digits.len() == KEY_DIGITS && digits.bytes().all(is_digit);
-        fits.then(|| Self(text.into()))
+        fits.then(|| Self::of_key(text.to_owned()))
     }
 
     /// Whether the caller only named itself.
     pub(crate) fn is_client(&self) -> bool {
-        self.0.starts_with(Self::CLIENT)
+        self.key.starts_with(Self::CLIENT)
+    }
+}
+
+impl fmt::Display for CallerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)
     }
 }
 
@@ -124,9 +163,9 @@ impl HostSessionId {
     }
 }
 
-impl std::fmt::Display for HostSessionId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.caller.0, self.name)
+impl fmt::Display for HostSessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.caller, self.name)
     }
 }
 
@@ -181,6 +220,14 @@ pub(crate) struct HostRecords {
     clients: Mutex<HashSet<CallerKey>>,
 }
 
+/// A caller and its sessions with their states. A state is `None` if its file is lost.
+#[derive(Debug)]
+pub(crate) struct CallerStates {
+    pub(crate) caller: CallerKey,
+    pub(crate) state: Option<SharedState>,
+    pub(crate) sessions: Vec<(HostSessionId, Option<SharedState>)>,
+}
+
 /// The record of one session and of its caller. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct HostRecord {
@@ -200,6 +247,8 @@ struct Both {
     /// Whether the file of the caller was lost: something showed that it existed.
     lost_caller: bool,
     remove: BTreeSet<String>,
+    /// Other sessions of the caller that are changed too.
+    others: Vec<(SharedFile, SharedState)>,
 }
 
 impl Both {
@@ -230,7 +279,8 @@ impl Both {
         self.caller.inherit(&of_labels);
     }
 
-    /// Assumes the worst for runs that died. Such a run counts as a use.
+    /// Adds the worst labels for runs whose process was killed. Such a run is the latest use of the
+    /// caller.
     fn end_gone(&mut self, is_gone: &dyn Fn(&RunId) -> bool, now_ms: u64) {
         self.session.end_gone(is_gone);
         if self.caller.end_gone(is_gone) {
@@ -290,13 +340,14 @@ impl HostRecords {
             let lock = lock_path(state_dir, &caller);
             let new = |name, path| SharedFile::of_host(name, path, lock.clone());
             let files = SharedFile::all_in(&folder(state_dir, &caller), new)?;
-            let of_sessions = |it: &SharedEntry| *it.0.name() != *caller.0;
+            let of_sessions = |it: &SharedEntry| *it.0.name() != *caller.key;
             found.extend(files.into_iter().filter(of_sessions));
         }
         Ok(found)
     }
 
-    /// Returns the caller, or the one whose record it shares if there are too many callers.
+    /// Returns the caller. If there are too many callers, returns the caller whose record it
+    /// shares.
     pub(crate) fn admit(&self, caller: CallerKey) -> CallerKey {
         if !caller.is_client() {
             return caller;
@@ -313,8 +364,8 @@ impl HostRecords {
         HostRecord::new(&self.state, id)
     }
 
-    /// Opens the session of a request that proves nothing about an earlier one. A session begins,
-    /// unless the caller has it already.
+    /// Opens the session of a request that does not prove that it belongs to an earlier session. A
+    /// session begins, unless the caller already has this session.
     pub(crate) fn open(
         &self,
         record: &HostRecord,
@@ -334,6 +385,9 @@ impl HostRecords {
             }
             if !is_open {
                 both.begin();
+            }
+            if let Some(who) = &record.id.caller.who {
+                both.caller.who = Some(who.to_string());
             }
             both.touch(&record.id, now_ms, times.touch_ms());
             both.end_surplus(&record.id);
@@ -400,7 +454,7 @@ impl HostRecords {
         })
     }
 
-    /// Returns after how much time without a save a use of a session must be saved.
+    /// Returns the time after which a use of a session must be saved again.
     pub(crate) fn touch_ms(&self) -> u64 {
         self.times.touch_ms()
     }
@@ -452,12 +506,48 @@ impl HostRecords {
         callers(self.state.path())
     }
 
+    /// Returns the record of this caller or session, if it exists.
+    pub(crate) fn existing(state: &StateDir, id: HostSessionId) -> Option<HostRecord> {
+        let record = HostRecord::new(state, id);
+        record.caller.folder().exists().then_some(record)
+    }
+
+    /// Returns all callers in the state directory, with their states and those of their sessions.
+    pub(crate) fn states(state: &StateDir) -> Result<Vec<CallerStates>, SharedError> {
+        let states = |caller: CallerKey| -> Result<CallerStates, SharedError> {
+            let record = HostRecord::new(state, HostSessionId::shared(caller.clone()));
+            let caller_state = record.caller.load_intact()?;
+            let listed = caller_state
+                .iter()
+                .flat_map(|it| it.sessions.keys().cloned());
+            let names: BTreeSet<String> = sessions_in(record.caller.folder())?
+                .into_iter()
+                .map(|(name, _)| name)
+                .chain(listed)
+                .collect();
+            let mut sessions = Vec::new();
+            for name in names {
+                let id = HostSessionId::new(caller.clone(), &name);
+                let state = HostRecord::new(state, id.clone()).session.load_intact()?;
+                sessions.push((id, state));
+            }
+            Ok(CallerStates {
+                sessions,
+                state: caller_state,
+                caller,
+            })
+        };
+        let mut callers = callers(state.path())?;
+        callers.sort_by(|a, b| a.key.cmp(&b.key));
+        callers.into_iter().map(states).collect()
+    }
+
     fn clients(&self) -> MutexGuard<'_, HashSet<CallerKey>> {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a request adds to its session.
+/// The labels and disclosures that a request adds to its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SessionChange {
     pub(crate) labels: Labels,
@@ -495,7 +585,7 @@ impl HostRecord {
         let path = |file: &str| folder.join(format!("{file}{SUFFIX}"));
         Self {
             session: SharedFile::of_host(id.to_string(), path(&id.name), lock.clone()),
-            caller: SharedFile::of_host(id.caller.0.to_string(), path(CALLER), lock),
+            caller: SharedFile::of_host(id.caller.to_string(), path(CALLER), lock),
             state: state.clone(),
             id,
         }
@@ -510,7 +600,8 @@ impl HostRecord {
         &self.session
     }
 
-    /// Registers a run in both files, and returns the state from which it starts.
+    /// Registers a run in both files, and returns the state from which it starts. Its counts are
+    /// those of the caller: a further session does not begin at zero.
     pub(crate) fn begin_run(&self, run: &RunId, now_ms: u64) -> Result<SharedState, SharedError> {
         self.change(|both, is_gone| {
             let is_listed = both.lists(&self.id);
@@ -522,11 +613,13 @@ impl HostRecord {
             both.caller.used_at_ms = now_ms;
             let used_at_ms = both.caller.sessions.entry(self.id.name.to_string());
             *used_at_ms.or_default() = now_ms;
-            both.session.clone()
+            let mut state = both.session.clone();
+            state.carried.take_counts(&both.caller.carried);
+            state
         })
     }
 
-    /// Records the end of a run. Counts stay with the session.
+    /// Records the end of a run.
     pub(crate) fn end_run(
         &self,
         run: &RunId,
@@ -535,11 +628,7 @@ impl HostRecord {
     ) -> Result<(), SharedError> {
         self.change(|both, _| {
             both.caller.used_at_ms = now_ms;
-            let labels = SessionFlow {
-                labels: carried.labels.clone(),
-                ..SessionFlow::default()
-            };
-            both.caller.finish(run, &labels);
+            both.caller.finish(run, carried);
             if let Some(used_at_ms) = both.caller.sessions.get_mut(&*self.id.name) {
                 *used_at_ms = now_ms;
                 both.session.finish(run, carried);
@@ -566,6 +655,80 @@ impl HostRecord {
             }
             both.session.clone()
         })
+    }
+
+    /// Whether the caller lists the session, or the session has a file.
+    pub(crate) fn is_stored(&self) -> bool {
+        let caller = self.caller.load_intact().ok().flatten();
+        let is_listed = caller.is_some_and(|it| it.sessions.contains_key(&*self.id.name));
+        is_listed || matches!(self.session.load_intact(), Ok(Some(_)))
+    }
+
+    /// Returns the state of the session. A lost one has read the worst.
+    pub(crate) fn session_state(&self) -> Result<SharedState, SharedError> {
+        Ok(found_or_worst(&self.session, self.session.load_intact()?))
+    }
+
+    /// Returns the state of the caller. A lost one has read the worst.
+    pub(crate) fn caller_state(&self) -> Result<SharedState, SharedError> {
+        Ok(found_or_worst(&self.caller, self.caller.load_intact()?))
+    }
+
+    /// Records that a person declassified what the session has read. Runs that died before count
+    /// as read. Returns the state before and afterwards.
+    pub(crate) fn declassify_session(
+        &self,
+        declassification: Declassification,
+        now_ms: u64,
+    ) -> Result<(SharedState, SharedState), SharedError> {
+        self.change(|both, is_gone| {
+            both.end_gone(is_gone, now_ms);
+            let before = both.session.clone();
+            both.session.declassify(declassification);
+            (before, both.session.clone())
+        })
+    }
+
+    /// Records that a person declassified what the caller has read, in all its sessions.
+    pub(crate) fn declassify_caller(
+        &self,
+        declassification: &Declassification,
+        now_ms: u64,
+    ) -> Result<(SharedState, SharedState), SharedError> {
+        type Changed = Result<(SharedState, SharedState), SharedError>;
+        self.change_any(false, |both, is_gone| -> Changed {
+            both.end_gone(is_gone, now_ms);
+            let before = both.caller.clone();
+            // A file that cannot be read fails the whole change, so nothing is changed before.
+            let mut others = Vec::new();
+            for name in both.caller.sessions.keys() {
+                if **name == *self.id.name {
+                    continue;
+                }
+                let id = HostSessionId::new(self.id.caller.clone(), name);
+                let file = Self::new(&self.state, id).session;
+                let mut session = match file.load_intact()? {
+                    Some(session) => session,
+                    // A session whose file was lost has read the worst, which is declassified too.
+                    None => {
+                        let mut lost = SharedState::new(Scope::Session, file.name());
+                        lost.inherit(&both.caller);
+                        lost.running = both.caller.running.clone();
+                        lost.assume_worst();
+                        lost
+                    }
+                };
+                session.end_gone(is_gone);
+                session.declassify(declassification.clone());
+                others.push((file, session));
+            }
+            both.others.extend(others);
+            both.caller.declassify(declassification.clone());
+            if both.lists(&self.id) {
+                both.session.declassify(declassification.clone());
+            }
+            Ok((before, both.caller.clone()))
+        })?
     }
 
     fn is_gone(&self) -> impl Fn(&RunId) -> bool + Copy + use<'_> {
@@ -600,6 +763,7 @@ impl HostRecord {
             session: session.clone().unwrap_or_else(|| new(&self.session)),
             caller: caller.clone().unwrap_or_else(|| new(&self.caller)),
             remove: BTreeSet::new(),
+            others: Vec::new(),
         };
         if both.lost_caller {
             self.restore_caller(&mut both)?;
@@ -616,6 +780,9 @@ impl HostRecord {
         let is_gone = self.is_gone();
         let result = change(&mut both, &is_gone);
         make_private(folder).map_err(failed(folder, "created"))?;
+        for (file, session) in &both.others {
+            file.replace(session)?;
+        }
         // The caller first: a session that its caller does not list is over.
         if caller.as_ref() != Some(&both.caller) {
             self.caller.replace(&both.caller)?;
@@ -658,6 +825,14 @@ impl HostRecord {
     }
 }
 
+fn found_or_worst(file: &SharedFile, found: Option<SharedState>) -> SharedState {
+    found.unwrap_or_else(|| {
+        let mut worst = SharedState::new(Scope::Session, file.name());
+        worst.assume_worst();
+        worst
+    })
+}
+
 /// Does work on files, away from the threads that answer requests.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SharedError> + Send + 'static,
@@ -671,13 +846,13 @@ const LOCKS: &str = "locks";
 const CALLERS: &str = "callers";
 
 fn folder(state_dir: &Path, caller: &CallerKey) -> PathBuf {
-    state_dir.join(FOLDER).join(CALLERS).join(&*caller.0)
+    state_dir.join(FOLDER).join(CALLERS).join(&*caller.key)
 }
 
 /// Callers share 256 locks, which are held only while a file is replaced. The locks are never
 /// removed, so no two processes can hold different files.
 fn lock_path(state_dir: &Path, caller: &CallerKey) -> PathBuf {
-    let shard: String = caller.0.chars().skip(1).take(2).collect();
+    let shard: String = caller.key.chars().skip(1).take(2).collect();
     let locks = state_dir.join(FOLDER).join(LOCKS);
     locks.join(format!("{shard}.lock"))
 }
@@ -716,4 +891,4 @@ fn remove(path: &Path) -> Result<(), SharedError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

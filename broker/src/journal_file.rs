@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use airlock_core::id::RunId;
 use rustix::fs::{FlockOperation, flock};
@@ -17,6 +18,7 @@ const FIRST_LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const LAST_LINE_BYTES_MAX: u64 = 256 * 1024;
 /// Maximum number of runs in a list, which contains the newest ones.
 const LISTED_MAX: usize = 100_000;
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const SUFFIX: &str = ".jsonl";
 
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,13 @@ pub enum JournalError {
         count: usize,
         example: String,
     },
+}
+
+impl JournalError {
+    /// Whether the journal does not exist.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
+    }
 }
 
 impl StateDir {
@@ -64,8 +73,15 @@ impl StateDir {
         })
     }
 
-    /// Returns the runs that have a journal, newest first.
+    /// Returns the runs that have a journal, newest first. The list has a maximum length.
     pub fn runs_newest_first(&self) -> Result<Vec<RunId>, JournalError> {
+        let mut runs = self.all_runs()?;
+        runs.truncate(LISTED_MAX);
+        Ok(runs)
+    }
+
+    /// Returns all runs that have a journal, newest first.
+    pub(crate) fn all_runs(&self) -> Result<Vec<RunId>, JournalError> {
         let folder = self.runs();
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -82,7 +98,6 @@ impl StateDir {
                         .into(),
                 ))
             })
-            .take(LISTED_MAX)
             .collect();
         ids.sort_by(|a, b| b.cmp(a));
         Ok(ids)
@@ -91,7 +106,7 @@ impl StateDir {
     /// Returns the only run whose id begins with this text.
     pub fn find(&self, id: &str) -> Result<RunId, JournalError> {
         let matching: Vec<RunId> = self
-            .runs_newest_first()?
+            .all_runs()?
             .into_iter()
             .filter(|run| run.0.starts_with(id))
             .collect();
@@ -116,8 +131,8 @@ impl StateDir {
         private_file::read(&path).map_err(failed(&path, "read"))
     }
 
-    /// Returns the first and the last whole line of a journal, for lists. The last line is only
-    /// returned if it is short.
+    /// Returns the first and the last whole line of a journal, for lists. A long first line is cut.
+    /// The last line is only returned if it is short.
     pub fn ends(&self, run: &RunId) -> Result<JournalEnds, JournalError> {
         let path = self.journal_path(run);
         let read = || -> io::Result<JournalEnds> {
@@ -131,6 +146,7 @@ impl StateDir {
             let mut tail = Vec::new();
             file.take(LAST_LINE_BYTES_MAX).read_to_end(&mut tail)?;
             Ok(JournalEnds {
+                is_first_cut: !first.ends_with(b"\n") && (first.len() as u64) < length,
                 first,
                 last: last_line(&tail).unwrap_or_default().to_vec(),
             })
@@ -140,12 +156,52 @@ impl StateDir {
 
     /// Returns whether a living process still writes the journal of this run.
     pub fn is_running(&self, run: &RunId) -> bool {
-        open_to_read(&self.journal_path(run))
-            .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+        is_locked(&self.journal_path(run))
+    }
+
+    /// Like [`StateDir::is_running`], but returns an error if the journal cannot be opened.
+    pub(crate) fn has_writer(&self, run: &RunId) -> Result<bool, JournalError> {
+        let path = self.journal_path(run);
+        has_lock(&path).map_err(failed(&path, "read"))
+    }
+
+    /// Deletes a journal that no process writes, if it exists.
+    pub(crate) fn delete_journal(&self, run: &RunId) -> Result<(), JournalError> {
+        let path = self.journal_path(run);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(failed(&path, "removed")),
+        }
+    }
+
+    /// Returns when the journals that exist now would still exist after a crash of the machine.
+    pub(crate) fn sync_journals(&self) -> Result<(), JournalError> {
+        let folder = self.runs();
+        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        synced.map_err(failed(&folder, "synced"))
     }
 
     fn runs(&self) -> PathBuf {
         self.path().join("runs")
+    }
+}
+
+/// Returns whether a living process holds the lock of a journal. A journal that exists and cannot be
+/// opened counts as locked.
+pub(crate) fn is_locked(path: &Path) -> bool {
+    has_lock(path).unwrap_or_else(|error| error.kind() != io::ErrorKind::NotFound)
+}
+
+fn has_lock(path: &Path) -> io::Result<bool> {
+    let file = open_to_read(path)?;
+    Ok(flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+}
+
+/// Waits until no process holds the lock of a journal, at most for this time.
+pub(crate) fn wait_until_unlocked(path: &Path, wall: Duration) {
+    let since = Instant::now();
+    while is_locked(path) && since.elapsed() < wall {
+        std::thread::sleep(LOOK_AGAIN);
     }
 }
 
@@ -210,6 +266,8 @@ fn open_new(path: &Path) -> io::Result<File> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalEnds {
     pub first: Vec<u8>,
+    /// Whether the first line is longer than `first`.
+    pub is_first_cut: bool,
     pub last: Vec<u8>,
 }
 
@@ -270,6 +328,9 @@ mod tests {
         assert!(state.is_running(&id("a1")));
         drop(journal);
         assert!(!state.is_running(&id("a1")) && !state.is_running(&id("zz")));
+        // A folder cannot be opened as a journal.
+        std::fs::create_dir(state.journal_path(&id("b2"))).unwrap();
+        assert!(state.is_running(&id("b2")) && state.has_writer(&id("b2")).is_err());
     }
 
     #[test]

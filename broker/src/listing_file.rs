@@ -1,6 +1,7 @@
 //! Stores the last tool list of each server, in the state directory. There is one file per server,
-//! named by the digest of its spec. Tools can thus be found before their server is connected. A
-//! call is still sent only if the server lists the same tool now, so errors here are ignored.
+//! named by the digest of its spec. Search can therefore find a server's tools before the server is
+//! connected. A call is still sent only if the server lists the same tool now, so errors here are
+//! ignored.
 
 mod missed_servers;
 mod search_texts;
@@ -17,8 +18,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::private_file::{make_private, replace};
+use crate::upstream::GroupsAndTags;
 
-/// The limits of a listing, which are those of a server's list.
+/// The limits of a listing, which are the same as for a server's list.
 const BOUNDS: Bounds = Bounds {
     bytes_max: 24 * 1024 * 1024,
     depth_max: 128,
@@ -28,8 +30,9 @@ const BOUNDS: Bounds = Bounds {
 /// The last tool list of a server.
 #[derive(Debug)]
 pub(crate) struct StoredListing {
-    /// The server's own name and version.
+    /// The name and version that the server reports.
     pub(crate) says: Option<String>,
+    pub(crate) groups_and_tags: GroupsAndTags,
     pub(crate) tools: Vec<StoredTool>,
     text: Arc<str>,
 }
@@ -49,6 +52,8 @@ pub(crate) struct ListingStore(PathBuf);
 struct Form<'a> {
     #[serde(default)]
     says: Option<String>,
+    #[serde(default)]
+    groups_and_tags: GroupsAndTags,
     #[serde(default)]
     digests: Vec<Option<Digest>>,
     #[serde(borrow)]
@@ -74,10 +79,20 @@ impl StoredListing {
         let tools = form.tools.into_iter().zip(digests).map(tool);
         Some(Self {
             says: form.says,
+            groups_and_tags: form.groups_and_tags,
             tools: tools.collect::<Option<_>>()?,
             text: Arc::clone(whole.whole()),
         })
     }
+}
+
+fn load(path: &Path) -> Option<StoredListing> {
+    let file = std::fs::File::open(path).ok()?;
+    let expected = file.metadata().ok()?.len().min(BOUNDS.bytes_max.into());
+    let mut text = String::with_capacity(expected as usize + 1);
+    let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
+    let bytes = { bounded }.read_to_string(&mut text).ok()?;
+    StoredListing::parse(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)
 }
 
 /// Parses a part of the stored JSON text.
@@ -91,12 +106,17 @@ impl ListingStore {
     }
 
     pub(crate) fn load(&self, spec: &Digest) -> Option<StoredListing> {
-        let file = std::fs::File::open(self.file(spec)).ok()?;
-        let expected = file.metadata().ok()?.len().min(BOUNDS.bytes_max.into());
-        let mut text = String::with_capacity(expected as usize + 1);
-        let bounded = file.take(u64::from(BOUNDS.bytes_max) + 1);
-        let bytes = { bounded }.read_to_string(&mut text).ok()?;
-        StoredListing::parse(text).filter(|_| bytes <= BOUNDS.bytes_max as usize)
+        load(&self.file(spec))
+    }
+
+    /// Returns a tool with this name and this digest of its description, from the list of any server.
+    pub(crate) fn find(&self, name: &str, digest: Digest) -> Option<Value> {
+        let files = std::fs::read_dir(&self.0).ok()?.flatten();
+        let listings = files.filter_map(|file| load(&file.path()));
+        let tools = listings.flat_map(|listing| listing.tools);
+        let same = tools.filter(|tool| tool.digest == Some(digest));
+        same.map(|tool| tool.text.value())
+            .find(|tool| tool.get("name").and_then(Value::as_str) == Some(name))
     }
 
     /// Stores each tool as JSON text, with its digest if it is usable.
@@ -104,13 +124,19 @@ impl ListingStore {
         &self,
         spec: &Digest,
         says: Option<&str>,
+        groups_and_tags: &GroupsAndTags,
         tools: impl Iterator<Item = (String, Option<Digest>)>,
     ) {
         let path = self.file(spec);
         let (tools, digests): (Vec<_>, Vec<_>) = tools.unzip();
         let tools = tools.join(",");
         let (says, digests) = (Value::from(says), json!(digests));
-        let text = format!(r#"{{"says":{says},"digests":{digests},"tools":[{tools}]}}"#);
+        let groups_and_tags = match groups_and_tags.is_empty() {
+            true => String::new(),
+            false => format!(r#""groups_and_tags":{},"#, json!(groups_and_tags)),
+        };
+        let text =
+            format!(r#"{{"says":{says},{groups_and_tags}"digests":{digests},"tools":[{tools}]}}"#);
         self.replace(&path, text.as_bytes());
         self.forget_missed(spec);
     }
@@ -134,6 +160,7 @@ impl ListingStore {
 mod tests {
     use super::*;
     use crate::tempdir::TempDir;
+    use crate::upstream::NameDescription;
 
     #[test]
     fn listing_is_stored_per_server_and_corrupt_file_is_ignored() {
@@ -147,13 +174,24 @@ mod tests {
         ];
         let digests = [Some(Digest::sha256(b"read")), None];
         let stored = tools.iter().map(Value::to_string).zip(digests);
-        listings.store(&a, Some("files 1.0"), stored);
+        let mut groups_and_tags = GroupsAndTags::default();
+        groups_and_tags
+            .tags
+            .insert("beta".into(), NameDescription::default());
+        listings.store(&a, Some("files 1.0"), &groups_and_tags, stored);
         let loaded = listings.load(&a).unwrap();
         let read: Vec<_> = loaded.tools.iter().map(|it| it.text.value()).collect();
         let known: Vec<_> = loaded.tools.iter().map(|it| it.digest).collect();
         assert_eq!(loaded.says.as_deref(), Some("files 1.0"));
+        assert_eq!(loaded.groups_and_tags, groups_and_tags);
         assert_eq!((&read[..], &known[..]), (&tools[..], &digests[..]));
         assert!(listings.load(&b).is_none());
+        assert_eq!(
+            listings.find("read", Digest::sha256(b"read")).as_ref(),
+            tools.first()
+        );
+        assert_eq!(listings.find("write", Digest::sha256(b"read")), None);
+        assert_eq!(listings.find("read", Digest::sha256(b"write")), None);
         for rubbish in [
             "",
             "[]",
@@ -173,7 +211,7 @@ mod tests {
         let scratch = TempDir::new();
         let listings = ListingStore::new(scratch.path());
         let a = Digest::sha256(b"a");
-        listings.store(&a, None, std::iter::empty());
+        listings.store(&a, None, &GroupsAndTags::default(), std::iter::empty());
         let before = r#"{"says":null,"tools":[{"name":"read"}]}"#;
         std::fs::write(listings.file(&a), before).unwrap();
         let loaded = listings.load(&a).unwrap();

@@ -1,5 +1,5 @@
-//! Reads and writes the lock file. No other module does. [`codegen::lock`] defines its content and
-//! what a change means.
+//! Reads and writes the lock file. No other module reads or writes it. [`codegen::lock`] defines
+//! the content of the file and the meaning of a change.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -11,6 +11,7 @@ use codegen::description::Description;
 use codegen::lock::{Lock, LockedServer, diff};
 use serde_json::{Map, Value};
 
+use crate::config::choice;
 use crate::secrets::Secrets;
 
 const BOUNDS: Bounds = Bounds {
@@ -29,7 +30,7 @@ pub struct LockFile(PathBuf);
 /// The lock file's entry for a server, if the tools are compared with a lock file.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Pin {
-    /// Nothing is compared: no lock file is configured, or the tools are in-process.
+    /// The tools are not compared, because no lock file is configured or the tools are in-process.
     #[default]
     Free,
     /// The entry of the server. `None` if the server is missing there or has another target.
@@ -59,12 +60,14 @@ impl LockFile {
         };
         let file = match fs::File::open(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(|error| cannot(error.to_string(), "check the path"))?,
+            other => {
+                other.map_err(|error| cannot(error.to_string(), &choice::path(&self.0, &error)))?
+            }
         };
         let mut bytes = Vec::new();
         file.take(u64::from(BOUNDS.bytes_max) + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| cannot(error.to_string(), "check the path"))?;
+            .map_err(|error| cannot(error.to_string(), &choice::path(&self.0, &error)))?;
         let next = "restore the file, or delete it and run `airlock lock` to write a new one";
         let value =
             json::parse_strict(&bytes, BOUNDS).map_err(|bad| cannot(bad.to_string(), next))?;
@@ -77,7 +80,8 @@ impl LockFile {
     pub fn read_existing(&self) -> Result<Lock, Problem> {
         self.read()?.ok_or_else(|| {
             let what = format!("the lock file {} does not exist", self.0.display());
-            let next = "run `airlock lock` to write the file, and review it";
+            let next =
+                "run `airlock lock` with the same server flags, and review the file that it writes";
             Problem::new(CODE, what, "no tool descriptions were accepted yet", next)
         })
     }

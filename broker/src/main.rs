@@ -1,5 +1,4 @@
-//! The `airlock` program: parses the arguments, runs one command, and converts its result to an
-//! exit code.
+//! The `airlock` program: parses the arguments, runs one command, and returns an exit code.
 
 use std::process::ExitCode;
 

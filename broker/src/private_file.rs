@@ -14,9 +14,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// The bits of a mode with which other users could change a file or the entries of a folder.
+/// The mode bits that let other users change a file or the entries of a folder.
 const OTHERS_WRITE: u32 = 0o022;
-/// The bits of a mode with which other users could do anything.
+/// The mode bits that give other users any access.
 const OTHERS: u32 = 0o077;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
@@ -26,7 +26,7 @@ pub struct StateDir(PathBuf);
 
 /// Why a file or a folder is not private.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Exposed {
+enum ExposureReason {
     #[error("it is a symbolic link")]
     Link,
     #[error("it belongs to the user id {owner}, and airlock runs with the user id {user}")]
@@ -58,11 +58,11 @@ impl StateDir {
     }
 }
 
-fn refused(path: &Path, why: &Exposed) -> Problem {
+fn refused(path: &Path, why: &ExposureReason) -> Problem {
     let next = match why {
-        Exposed::Link => "name the folder that the link points to with --state-dir",
-        Exposed::Foreign { .. } => "choose a folder of your own with --state-dir",
-        Exposed::Writable { .. } => {
+        ExposureReason::Link => "name the folder that the link points to with --state-dir",
+        ExposureReason::Foreign { .. } => "choose a folder of your own with --state-dir",
+        ExposureReason::Writable { .. } => {
             "if the folder holds only state of airlock, check its files and run `chmod go-w` on it; \
              otherwise choose another folder with --state-dir"
         }
@@ -75,23 +75,23 @@ fn refused(path: &Path, why: &Exposed) -> Problem {
     )
 }
 
-/// Returns why other users could change the folder. Anything that is neither a folder nor a link is
-/// left to the operation that needs a folder.
-fn exposed(folder: &Path) -> io::Result<Option<Exposed>> {
-    // With a slash at the end, the metadata would be of the folder that a link points to.
+/// Returns why other users could change the folder. Returns `None` for anything that is neither a
+/// folder nor a link: the operation that needs a folder reports the error.
+fn exposed(folder: &Path) -> io::Result<Option<ExposureReason>> {
+    // A slash at the end would give the metadata of the folder that a link points to.
     let meta = std::fs::symlink_metadata(folder.components().as_path())?;
     let (owner, user) = (meta.uid(), rustix::process::geteuid().as_raw());
     let mode = meta.mode() & 0o7777;
     Ok(match meta.file_type() {
-        kind if kind.is_symlink() => Some(Exposed::Link),
+        kind if kind.is_symlink() => Some(ExposureReason::Link),
         kind if !kind.is_dir() => None,
-        _ if owner != user => Some(Exposed::Foreign { owner, user }),
-        _ if mode & OTHERS_WRITE != 0 => Some(Exposed::Writable { mode }),
+        _ if owner != user => Some(ExposureReason::Foreign { owner, user }),
+        _ if mode & OTHERS_WRITE != 0 => Some(ExposureReason::Writable { mode }),
         _ => None,
     })
 }
 
-/// Creates the folder and its missing parents, which no other user may read. Refuses an existing
+/// Creates the folder and its missing parents. No other user may read them. Refuses an existing
 /// folder that other users could change.
 pub fn make_private(folder: &Path) -> io::Result<()> {
     create(folder)?;
@@ -119,7 +119,8 @@ fn create_one(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a file to write, which no other user may read. The options say whether it is created.
+/// Opens a file for writing, with a mode that gives other users no access. `options` decides
+/// whether the file is created.
 pub fn open_to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open(path, options.mode(FILE_MODE))?;
     if file.metadata()?.mode() & 0o777 != FILE_MODE {
@@ -128,12 +129,12 @@ pub fn open_to_write(path: &Path, options: &mut OpenOptions) -> io::Result<File>
     Ok(file)
 }
 
-/// Opens a file to read. Links, and everything else that is no regular file, are refused.
+/// Opens a file for reading. Links and everything else that is not a regular file are refused.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }
 
-/// Reads a whole file, which must be a regular file and no link.
+/// Reads a whole file. It must be a regular file and not a link.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_to_read(path)?.read_to_end(&mut bytes)?;
@@ -159,13 +160,13 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// Replaces a file as a whole. With `sync`, returns when the new content would survive a crash of
 /// the machine.
 pub fn replace(path: &Path, bytes: &[u8], sync: bool) -> io::Result<()> {
-    let unfinished = Unfinished::create(path, bytes, sync)?;
+    let unfinished = TemporaryFile::create(path, bytes, sync)?;
     std::fs::rename(&unfinished.0, path)?;
     sync_folder(path, sync)
 }
 
-/// Returns the random bytes in a file, which is created with new ones if it is missing. Refuses a
-/// file that other users may read, and one of another length.
+/// Returns the random bytes in a file. A missing file is created with new bytes. A file that other
+/// users may read, or that has another length, is refused.
 pub fn read_or_create_secret(path: &Path, len: usize) -> io::Result<Vec<u8>> {
     match read_secret(path, len) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -174,7 +175,7 @@ pub fn read_or_create_secret(path: &Path, len: usize) -> io::Result<Vec<u8>> {
     make_private(path.parent().unwrap_or(Path::new("/")))?;
     let mut secret = vec![0; len];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
-    let unfinished = Unfinished::create(path, &secret, true)?;
+    let unfinished = TemporaryFile::create(path, &secret, true)?;
     // Unlike a rename, a link never replaces the secret that another process has just created.
     match std::fs::hard_link(&unfinished.0, path) {
         Ok(()) => sync_folder(path, true)?,
@@ -222,10 +223,10 @@ pub fn lock(path: &Path, wall: Duration) -> io::Result<File> {
     }
 }
 
-/// A file under a temporary name, which is removed when it is dropped and still has that name.
-struct Unfinished(PathBuf);
+/// A file under a temporary name. Dropping it removes the file, unless the file was renamed.
+struct TemporaryFile(PathBuf);
 
-impl Unfinished {
+impl TemporaryFile {
     fn create(path: &Path, bytes: &[u8], sync: bool) -> io::Result<Self> {
         let number = getrandom::u64().map_err(io::Error::other)?;
         let mut name = path.as_os_str().to_owned();
@@ -241,7 +242,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -317,7 +318,8 @@ mod tests {
         let scratch = TempDir::new();
         let path = scratch.path().join("state");
         std::fs::create_dir(&path).unwrap();
-        // Only root can give a folder away; for all others, the root folder is another user's.
+        // Only root can give a folder away. For all other users, the root folder belongs to another
+        // user.
         let path = match std::os::unix::fs::chown(&path, Some(user + 1), None) {
             Ok(()) => path,
             Err(_) => PathBuf::from("/"),

@@ -192,9 +192,9 @@ mod others {
 mod others {
     use rustix::process::{Pid, test_kill_process_group};
 
-    /// Returns whether the group contains a process. If the watchdog is in the group, the answer is
-    /// always no, because other processes cannot be distinguished from it. They are then killed
-    /// without SIGTERM.
+    /// Returns whether the group contains a process. The result is always `false` while the
+    /// watchdog is in the group, because this system cannot tell other processes from the watchdog.
+    /// The caller then kills the group without SIGTERM.
     pub(super) fn are_in(group: Pid, has_watchdog: bool) -> bool {
         !has_watchdog && test_kill_process_group(group).is_ok()
     }
@@ -258,7 +258,8 @@ mod tests {
         }
     }
 
-    /// The leader of a group cannot create a session. A member can, and must still be stopped.
+    /// The leader of a group cannot create a session, but a member can. A member with its own
+    /// session must still be stopped.
     #[tokio::test]
     async fn a_program_with_a_session_of_its_own_is_stopped_too() {
         let script = "trap '' TERM; echo $$; while :; do sleep 1; done";

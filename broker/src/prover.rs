@@ -1,7 +1,7 @@
 //! Proofs about rules. Cedar's symbolic compiler formulates a question, and cvc5 answers it, if it
-//! is installed. No other module starts cvc5. An *unsat* answer is trusted. A model is turned into
-//! a call, which the rules decide before anyone sees it. If cvc5 crashes, hangs or writes nonsense,
-//! nothing is proved.
+//! is installed. No other module starts cvc5. An *unsat* answer is trusted. A model of the solver
+//! is converted to a call, which is shown only after the rules have decided it. If cvc5 crashes,
+//! hangs or writes nonsense, nothing is proved.
 
 mod can;
 mod cvc5;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use airlock_core::policy_analysis::{AllowQuery, SolverProblem};
+use airlock_policy_analysis::{AllowQuery, SolverProblem};
 use cedar_policy::{EvalResult, Schema};
 use cedar_policy_symcc::err::Error;
 use cedar_policy_symcc::{CedarSymCompiler, CompiledPolicySet};
@@ -56,7 +56,7 @@ pub(crate) enum ProofGround {
 }
 
 impl ProofGround {
-    /// Returns the word for programs.
+    /// Returns the name in output for programs.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Text => "settled",
@@ -64,7 +64,7 @@ impl ProofGround {
         }
     }
 
-    /// Returns the words for people.
+    /// Returns the text in output for people.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Text => "by the rules' text",
@@ -78,9 +78,9 @@ impl ProofGround {
 pub(crate) enum ProofVerdict {
     /// No such call exists, as shown by the rules' text or by a solver.
     Proved,
-    /// Such a call exists in the solver's model; these are the values that rules would see.
+    /// The solver found such a call; these are the values that rules would see.
     Model(Map<String, Value>),
-    /// Not known.
+    /// The answer is not known.
     Open { why: String },
 }
 
@@ -257,7 +257,7 @@ impl Prover {
         let program = self.program.as_ref();
         let program =
             program.ok_or_else(|| SolverFailure::Unusable("no solver was found".into()))?;
-        // Shorter than the time limit of the question, which would otherwise expire first.
+        // The solver's own limit expires before the time limit of the question.
         let wall = self.wall / 2;
         let started = tokio::time::timeout(wall, Cvc5::start(program)).await;
         let late = || format!("no answer within {} ms", wall.as_millis());

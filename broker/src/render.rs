@@ -8,11 +8,14 @@ mod findings;
 mod grants;
 mod history;
 mod report;
+mod resume;
 mod sarif;
 
+use airlock_core::login::Credential;
 use airlock_core::problem::Problem;
 
 pub use advice::{policy_finding, policy_summary};
+pub(crate) use explanation::declassification;
 pub use explanation::{Explanation, explanation};
 pub use findings::{finding, findings_summary, untold_findings};
 pub use grants::{grant, grant_file, grant_line};
@@ -20,6 +23,8 @@ pub(crate) use history::word;
 pub use history::{history, verification};
 pub(crate) use report::run_again;
 pub use report::{calls, ending, excerpt, footer, open_calls, value};
+pub(crate) use resume::advice_to_resume;
+pub use resume::how_to_resume;
 pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 
 /// Formats a number with its noun, such as `1 call` or `2 calls`.
@@ -27,6 +32,24 @@ pub(crate) fn counted(count: impl std::fmt::Display, thing: &str) -> String {
     match count.to_string() {
         one if one == "1" => format!("1 {thing}"),
         count => format!("{count} {thing}s"),
+    }
+}
+
+/// Says how long the access token of a login is valid, and whether it is renewed then.
+pub(crate) fn login_expiry(credential: &Credential, now_ms: u64) -> String {
+    const SECOND_MS: u64 = 1_000;
+    let renews = match credential.renews() {
+        true => "renewed without a person",
+        false => "not renewed",
+    };
+    let Some(expires_at_ms) = credential.expires_at_ms else {
+        return format!("no end named, {renews}");
+    };
+    match expires_at_ms.saturating_sub(now_ms) / SECOND_MS {
+        0 => format!("expired, {renews}"),
+        left_s if left_s < 120 => format!("in {left_s} s, {renews}"),
+        left_s if left_s < 7_200 => format!("in {} min, {renews}", left_s / 60),
+        left_s => format!("in {} h, {renews}", left_s / 3_600),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn bytes() -> Option<u64> {
     reason = "a function of the C library without a safe form"
 )]
 unsafe extern "C" {
-    /// `malloc_trim` takes a number, and may be called at any time and from any thread.
+    /// `malloc_trim` takes only a number. It may be called at any time and from any thread.
     safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
 }
 
@@ -25,6 +25,6 @@ pub(crate) fn return_freed() {
     let _ = malloc_trim(0);
 }
 
-/// Other allocators return freed memory by themselves.
+/// Does nothing: other allocators return freed memory by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_freed() {}

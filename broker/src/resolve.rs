@@ -1,8 +1,8 @@
-//! Resolves the paths in calls. This is the only module that reads the file system for the rules.
+//! Resolves the paths in calls. No other module reads the file system for the rules.
 //!
 //! A path may lead elsewhere by the time the server opens the file, if folders or links change in
-//! between. A rule about roots therefore protects against mistakes of honest servers, and does not
-//! protect the file system.
+//! between. A rule about roots therefore protects against mistakes of honest servers. It does not
+//! protect the file system against a hostile server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -20,7 +20,7 @@ const LINKS_MAX: u32 = 40;
 const DECODINGS_MAX: u32 = 2;
 /// Maximum length of a path in bytes, as in the kernel. A longer path counts as leading outside.
 const PATH_BYTES_MAX: usize = 4_096;
-/// Maximum number of path components that are looked up for the calls of one step. Paths beyond it
+/// Maximum number of path components that are looked up for the calls of one step. Further paths
 /// count as leading outside, so a script cannot hide a path among very many.
 const LOOKS_MAX: usize = 100_000;
 
@@ -28,7 +28,8 @@ const LOOKS_MAX: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct PathResolver {
     roots: Vec<(String, PathBuf)>,
-    /// `None` for a server on another machine, whose files cannot be inspected.
+    /// The folder of each server, or `None` for a server on another machine, whose files cannot be
+    /// inspected.
     folders: HashMap<ServerName, Option<PathBuf>>,
     here: Option<PathBuf>,
 }
@@ -60,7 +61,7 @@ impl PathResolver {
         if self.roots.is_empty() {
             return Vec::new();
         }
-        let mut looks = Looks(LOOKS_MAX);
+        let mut looks = LookupBudget(LOOKS_MAX);
         named
             .into_iter()
             .filter_map(|path| {
@@ -75,9 +76,9 @@ impl PathResolver {
             .collect()
     }
 
-    /// Returns the roots of a path, for every way in which a server may read the text. A path
-    /// without a certain target counts as outside.
-    fn roots_of(&self, text: &str, folder: &Path, looks: &mut Looks) -> BTreeSet<String> {
+    /// Returns the roots that a path leads to, for every way in which a server may read the text. A
+    /// path without a certain target counts as outside.
+    fn roots_of(&self, text: &str, folder: &Path, looks: &mut LookupBudget) -> BTreeSet<String> {
         if text.len() > PATH_BYTES_MAX {
             return [OUTSIDE.to_owned()].into();
         }
@@ -170,9 +171,9 @@ fn folded(path: &Path) -> PathBuf {
 }
 
 /// The number of lookups that are left.
-struct Looks(usize);
+struct LookupBudget(usize);
 
-impl Looks {
+impl LookupBudget {
     /// Resolves an absolute path and follows its links. The end of the path need not exist.
     fn real(&mut self, path: &Path) -> Option<PathBuf> {
         let mut real = PathBuf::new();
@@ -263,8 +264,8 @@ mod tests {
             ("keys/../a.txt", &["project"]),
             ("../x", &["outside"]),
             ("etc/passwd", &["outside"]),
-            // The kernel goes up from the target of the link, and a server that folds the text does
-            // not.
+            // The kernel goes up from the target of the link. A server that removes `..` from the
+            // text first does not follow the link.
             ("etc/../a.txt", &["outside", "project"]),
             ("dangling", &["outside"]),
             ("loop", &["outside"]),

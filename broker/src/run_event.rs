@@ -1,18 +1,22 @@
 //! The events of a run that a host can observe.
 
 use airlock_core::code::Code;
-use airlock_core::id::{CallId, RunId, ToolId};
+use airlock_core::id::{CallId, CallRef, RunId, ToolId};
 use airlock_core::inquiry::{InquiryEnd, InquiryId, InquiryKind};
 use airlock_core::journal::{AnswerWord, Body, Verdict};
-use airlock_core::report::ReportedOutcome;
+use airlock_core::report::{ReportedFinding, ReportedOutcome};
 use sandbox_protocol::{ConsoleLevel, ConsoleLine};
 
 use crate::run_index::SignedHead;
 
-/// An event of a run. It is on disk before it is reported, except for console lines.
+/// An event of a run. It is on disk before it is reported, except for console lines and findings.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum RunEvent {
+    /// The check of a script that will run has findings.
+    Checked {
+        findings: Vec<ReportedFinding>,
+    },
     Started {
         run: RunId,
     },
@@ -51,6 +55,12 @@ pub enum RunEvent {
         outcome: ReportedOutcome,
         code: Option<Code>,
         ms: u64,
+    },
+    /// The call got the recorded outcome of a call of an earlier run.
+    CallReused {
+        call: CallId,
+        tool: ToolId,
+        from: CallRef,
     },
     /// The run has ended, and the end of its journal is signed.
     Signed {
@@ -94,10 +104,17 @@ impl RunEvent {
                 code: settled.code,
                 ms: settled.ms,
             }),
-            Body::GrantGiven(_)
+            Body::Reused(reused) => Some(Self::CallReused {
+                call: reused.call,
+                tool: reused.tool,
+                from: reused.from,
+            }),
+            Body::Stated(_)
+            | Body::GrantGiven(_)
             | Body::GrantVoided(_)
             | Body::GrantClaimed(_)
             | Body::Resumed(_)
+            | Body::Suspended(_)
             | Body::Ended(_) => None,
         }
     }

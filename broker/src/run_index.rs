@@ -26,8 +26,7 @@ use crate::private_file::{self, StateDir, make_private, open_to_read, open_to_wr
 
 /// Version of the format of the index.
 const VERSION: u32 = 1;
-/// What a signature covers begins with this text, so that it cannot be taken for one about
-/// something else.
+/// The signed bytes begin with this text, so that a signature cannot be used for anything else.
 const SIGNED_BYTES_BEGIN: &[u8] = b"airlock run head\n";
 const SEED_BYTES: usize = 32;
 const PUBLIC_KEY_BYTES: usize = 32;
@@ -51,7 +50,7 @@ pub struct BadPublicKey;
 pub struct SignedHead {
     pub v: u32,
     pub seq: u64,
-    /// Digest of the line before.
+    /// Digest of the previous line.
     pub prev: Option<Digest>,
     pub run: RunId,
     /// Digest of the last line of the run's journal.
@@ -78,7 +77,7 @@ pub(crate) struct JournalEnd {
     pub(crate) is_synced: bool,
 }
 
-/// A signed head, and the key of the line before if that is another one.
+/// A signed head, and the key of the previous line if its key differs.
 #[derive(Debug)]
 pub(crate) struct Signed {
     pub(crate) head: SignedHead,
@@ -101,6 +100,8 @@ pub enum IndexError {
 #[derive(Debug, Default)]
 pub struct RunIndex {
     path: PathBuf,
+    /// Length of the file when it was read.
+    bytes: u64,
     by_run: BTreeMap<RunId, SignedHead>,
 }
 
@@ -127,6 +128,12 @@ impl StateDir {
         }
     }
 
+    /// Signs bytes with the signing key. Returns the signature in base64.
+    pub(crate) fn signature(&self, bytes: &[u8]) -> Result<String, IndexError> {
+        let pair = self.key_pair()?;
+        Ok(BASE64_STANDARD.encode(pair.sign(bytes)))
+    }
+
     fn key_pair(&self) -> Result<Ed25519KeyPair, IndexError> {
         let path = self.key_path();
         let seed = private_file::read_or_create_secret(&path, SEED_BYTES);
@@ -150,7 +157,7 @@ impl StateDir {
         let append = || -> io::Result<()> {
             let mut options = OpenOptions::new();
             let mut file = open_to_write(&path, options.append(true).create(true))?;
-            // A crash while a line was written may have left a part of it.
+            // A crash during a write may have left a part of a line.
             file.set_len(before.as_ref().map_or(0, |it| it.ends_at))?;
             file.write_all(&line)?;
             if is_synced {
@@ -252,26 +259,29 @@ fn parse(line: &[u8]) -> Result<SignedHead, String> {
 }
 
 impl SignedHead {
-    /// Checks the signature against the key that the line itself names.
+    /// Checks the signature against the key in the line.
     fn check_signature(&self) -> Result<(), String> {
-        let signature = BASE64_STANDARD.decode(&self.signature);
-        let key = UnparsedPublicKey::new(&ED25519, self.key.0);
-        match signature.map(|signature| key.verify(&self.signed_bytes(), &signature)) {
-            Ok(Ok(())) => Ok(()),
-            _ => Err("the signature is not correct".into()),
+        match self.key.has_signed(&self.signed_bytes(), &self.signature) {
+            true => Ok(()),
+            false => Err("the signature is not correct".into()),
         }
     }
 
-    /// Returns the bytes that are signed: all members but the signature, in canonical form.
     fn signed_bytes(&self) -> Vec<u8> {
-        let mut value = serde_json::to_value(self).unwrap_or_default();
-        if let Value::Object(members) = &mut value {
-            members.remove("signature");
-        }
-        let mut bytes = SIGNED_BYTES_BEGIN.to_vec();
-        bytes.extend(canonical::canonical(&value));
-        bytes
+        signed_bytes(SIGNED_BYTES_BEGIN, self)
     }
+}
+
+/// Returns the bytes of a line that are signed: `begin`, and all members but the signature in
+/// canonical form.
+pub(crate) fn signed_bytes(begin: &[u8], line: &impl Serialize) -> Vec<u8> {
+    let mut value = serde_json::to_value(line).unwrap_or_default();
+    if let Value::Object(members) = &mut value {
+        members.remove("signature");
+    }
+    let mut bytes = begin.to_vec();
+    bytes.extend(canonical::canonical(&value));
+    bytes
 }
 
 impl RunIndex {
@@ -287,6 +297,7 @@ impl RunIndex {
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, IndexError> {
         let mut index = Self {
             path: path.to_owned(),
+            bytes: bytes.len() as u64,
             ..Self::default()
         };
         let (mut prev, mut seq) = (None, 0);
@@ -316,8 +327,8 @@ impl RunIndex {
         Ok(index)
     }
 
-    /// Returns the head of a run, after its signature was checked. Whether the key that it names is
-    /// a trusted one is for the caller to check.
+    /// Returns the head of a run, after its signature was checked. The caller must check whether
+    /// the key in the head is trusted.
     pub fn of_run(&self, run: &RunId) -> Result<Option<&SignedHead>, IndexError> {
         let Some(head) = self.by_run.get(run) else {
             return Ok(None);
@@ -327,9 +338,25 @@ impl RunIndex {
         Ok(Some(head))
     }
 
+    /// Returns whether the file still has the length that it had when it was read. Lines are only
+    /// ever appended.
+    pub(crate) fn is_current(&self, path: &Path) -> bool {
+        let length = std::fs::symlink_metadata(path).map_or(0, |meta| meta.len());
+        length == self.bytes
+    }
+
     /// Returns the runs that the index has heads of.
     pub fn runs(&self) -> impl Iterator<Item = &RunId> {
         self.by_run.keys()
+    }
+}
+
+impl PublicKey {
+    /// Whether a signature in base64 is that of these bytes.
+    pub(crate) fn has_signed(&self, bytes: &[u8], signature: &str) -> bool {
+        let signature = BASE64_STANDARD.decode(signature);
+        let key = UnparsedPublicKey::new(&ED25519, self.0);
+        signature.is_ok_and(|signature| key.verify(bytes, &signature).is_ok())
     }
 }
 
@@ -369,15 +396,15 @@ impl IndexError {
         match &self {
             Self::Io { .. } => Problem::new(
                 "journal-unreadable",
-                "cannot read the signed heads of runs",
+                "cannot read the signed ends of runs, or the signing key",
                 self.to_string(),
                 "check the files' permissions, and the path given with --index",
             ),
             Self::Broken { .. } => Problem::new(
                 "journal-broken",
-                "the index of signed heads does not verify",
+                "the file with the signed ends of runs does not verify",
                 self.to_string(),
-                "do not trust the index from that line on; the file was changed or is damaged",
+                "do not trust that file from that line on: it was changed or is damaged",
             ),
         }
     }
@@ -388,7 +415,63 @@ fn broken(path: &Path, why: String) -> IndexError {
     IndexError::Broken { path, why }
 }
 
-fn failed(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> IndexError {
+pub(crate) fn failed(
+    path: &Path,
+    verb: &'static str,
+) -> impl FnOnce(io::Error) -> IndexError + use<> {
     let path = path.display().to_string();
     move |cause| IndexError::Io { path, verb, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::tempdir::TempDir;
+
+    fn end(number: usize, is_synced: bool) -> JournalEnd {
+        JournalEnd {
+            run: RunId(format!("r{number}").into()),
+            head: Digest::sha256(b"head"),
+            entries: 5,
+            status: Status::Done,
+            at_ms: 0,
+            is_synced,
+        }
+    }
+
+    /// Signs the ends of runs, and returns the median time of one in microseconds.
+    fn median_us(state: &StateDir, runs: std::ops::Range<usize>, is_synced: bool) -> u128 {
+        let mut times: Vec<u128> = runs
+            .map(|number| {
+                let since = Instant::now();
+                state.sign(end(number, is_synced)).unwrap();
+                since.elapsed().as_micros()
+            })
+            .collect();
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+
+    /// `cargo xtask bench signing` runs this test in release mode and shows the table.
+    #[test]
+    fn time_to_sign_an_end_does_not_depend_on_the_length_of_the_index() {
+        let scratch = TempDir::new();
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
+        let short = median_us(&state, 0..200, false);
+        median_us(&state, 200..4_800, false);
+        let long = median_us(&state, 4_800..5_000, false);
+        let synced = median_us(&state, 5_000..5_050, true);
+        println!("| signing the end of a run | median |");
+        println!("| --- | ---: |");
+        println!("| index of up to 200 runs | {short} µs |");
+        println!("| index of 5,000 runs | {long} µs |");
+        println!("| index of 5,000 runs, synced to the disk | {synced} µs |");
+        assert!(long < 5 * short + 1_000, "{short} µs and {long} µs");
+        let index = RunIndex::read(&state.index_path()).unwrap();
+        assert_eq!(index.runs().count(), 5_050);
+        let signed = index.of_run(&RunId("r4999".into())).unwrap().unwrap();
+        assert_eq!(signed.seq, 4_999);
+    }
 }

@@ -7,15 +7,28 @@ mod json;
 mod shapes;
 mod structure;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-use serde_json::Value;
+use airlock_core::journal::Piece;
+use airlock_core::masked_names::{MASK, MaskedNames};
+use serde_json::{Number, Value};
 
 use forms::Form;
 
-const MASK: &str = "***";
+/// The secrets that came into being while this process runs, such as the tokens of logins. They are
+/// masked by every [`Secrets`], also by those made earlier, until the process ends.
+static LEARNED: RwLock<Option<LearnedSecrets>> = RwLock::new(None);
+/// Whether there is any learned secret.
+static HAS_LEARNED: AtomicBool = AtomicBool::new(false);
+
+struct LearnedSecrets {
+    values: BTreeSet<String>,
+    known: Arc<KnownSecrets>,
+}
 
 /// Finds credentials in texts. By default, it also recognises credentials that it does not know by
 /// their shape. Cheap to clone.
@@ -38,8 +51,8 @@ struct KnownSecrets {
     forms: Vec<Form>,
     /// Finds the forms. `None` if there are none, or if it could not be built.
     automaton: Option<AhoCorasick>,
-    /// Whether one of the secrets is a number.
-    has_number: bool,
+    /// The forms that can be written as a number of JSON.
+    numbers: BTreeSet<String>,
     /// Whether one of the secrets contains a character that JSON escapes.
     has_escape: bool,
 }
@@ -52,30 +65,62 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Minimum length of a secret in bytes. Shorter values are not masked, because that would only
-    /// make texts unreadable.
+    /// Minimum length of a secret in bytes. Shorter values are not masked, because masking them
+    /// would only make texts unreadable.
     pub const BYTES_MIN: usize = 4;
 
     pub fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
-        let (mut found, mut has_number) = (Vec::new(), false);
-        for value in values {
-            let value = value.as_ref();
-            // A value like `Bearer abc` is configured as a whole, but a server may repeat only the
-            // token.
-            let token = value.rsplit(' ').next().unwrap_or(value);
-            for secret in [value, token] {
-                if secret.len() >= Self::BYTES_MIN {
-                    found.extend(forms::of(secret));
-                    has_number |= secret.parse::<f64>().is_ok();
-                }
-            }
-        }
-        found.sort();
-        found.dedup_by(|a, b| a.text == b.text);
         Self {
-            known: Arc::new(KnownSecrets::new(found, has_number)),
+            known: Arc::new(KnownSecrets::of(values)),
             shapes: Shapes::Recognised,
         }
+    }
+
+    /// Adds secrets for the rest of this process, everywhere.
+    pub(crate) fn learn<S: AsRef<str>>(values: impl IntoIterator<Item = S>) {
+        let values = values.into_iter();
+        let values: Vec<String> = values.map(|it| it.as_ref().to_owned()).collect();
+        let is_known = |learned: &Option<LearnedSecrets>| {
+            let learned = learned.as_ref();
+            learned.is_some_and(|it| values.iter().all(|value| it.values.contains(value)))
+        };
+        if values.is_empty() || is_known(&LEARNED.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let mut learned = LEARNED.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = learned.take().map(|it| it.values).unwrap_or_default();
+        all.extend(values);
+        *learned = Some(LearnedSecrets {
+            known: Arc::new(KnownSecrets::of(&all)),
+            values: all,
+        });
+        HAS_LEARNED.store(true, Ordering::Release);
+    }
+
+    /// Returns the configured and the learned secrets.
+    fn all_known(&self) -> impl Iterator<Item = Arc<KnownSecrets>> {
+        let learned = HAS_LEARNED.load(Ordering::Acquire).then(|| {
+            let learned = LEARNED.read().unwrap_or_else(PoisonError::into_inner);
+            learned.as_ref().map(|it| Arc::clone(&it.known))
+        });
+        std::iter::once(Arc::clone(&self.known)).chain(learned.flatten())
+    }
+
+    fn has_number(&self) -> bool {
+        self.all_known().any(|it| it.has_number())
+    }
+
+    fn is_known_number(&self, number: &str) -> bool {
+        self.all_known().any(|it| it.is_number(number))
+    }
+
+    fn has_escape(&self) -> bool {
+        self.all_known().any(|it| it.has_escape)
+    }
+
+    /// Returns the first place after `from` at which a known secret may begin.
+    fn next_known(&self, text: &str, from: usize) -> Option<usize> {
+        self.all_known().filter_map(|it| it.next(text, from)).min()
     }
 
     /// Returns the same secrets, without recognising any other credential.
@@ -90,13 +135,16 @@ impl Secrets {
     /// Returns whether no text can contain a credential.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.known.forms.is_empty() && self.shapes == Shapes::Ignored
+        self.all_known().all(|it| it.forms.is_empty()) && self.shapes == Shapes::Ignored
     }
 
     /// Returns the length of the longest secret in bytes, in its longest form.
     pub(crate) fn longest_bytes(&self) -> usize {
-        let lengths = self.known.forms.iter().map(|form| form.text.len());
-        lengths.max().unwrap_or(0)
+        let longest = self.all_known().filter_map(|known| {
+            let lengths = known.forms.iter().map(|form| form.text.len());
+            lengths.max()
+        });
+        longest.max().unwrap_or(0)
     }
 
     /// Returns the text with its secrets masked, or `None` if it contains none.
@@ -105,10 +153,19 @@ impl Secrets {
         self.redact_with(text, shapes::find)
     }
 
-    /// Returns the text of a member with its secrets masked. The name of the member can say that
+    /// Returns the text of a member with its secrets masked. The name of the member may show that
     /// the text is a credential.
     fn redact_member(&self, name: &str, text: &str) -> Option<String> {
         self.redact_with(text, |text| shapes::find_in_member(name, text))
+    }
+
+    /// Returns what replaces a piece of a journal entry, or `None` if it contains no secret.
+    pub(crate) fn redact_piece(&self, piece: Piece<'_>) -> Option<String> {
+        match piece {
+            Piece::Text(text) => self.redact(text),
+            Piece::Member { name, text } => self.redact_member(name, text),
+            Piece::Number(number) => self.is_number(number).then(|| MASK.to_owned()),
+        }
     }
 
     fn redact_with(
@@ -116,7 +173,10 @@ impl Secrets {
         text: &str,
         find_shapes: impl Fn(&str) -> Vec<Range<usize>>,
     ) -> Option<String> {
-        let redacted = masked(text, self.known.find(text));
+        let redacted = masked(
+            text,
+            self.all_known().flat_map(|it| it.find(text)).collect(),
+        );
         if self.shapes == Shapes::Ignored {
             return redacted;
         }
@@ -132,9 +192,9 @@ impl Secrets {
         }
     }
 
-    /// Returns whether the whole text is a secret.
-    fn is_one(&self, text: &str) -> bool {
-        self.known.forms.iter().any(|form| form.text == text)
+    /// Returns whether a number is a secret.
+    fn is_number(&self, number: &Number) -> bool {
+        self.has_number() && self.is_known_number(&number.to_string())
     }
 
     /// Masks secrets in JSON text, which stays valid JSON. Bytes that are not UTF-8 are not JSON,
@@ -166,7 +226,7 @@ impl Secrets {
                 member => self.redact_value(member),
             }),
             Value::Number(number) => {
-                if self.known.has_number && self.is_one(&number.to_string()) {
+                if self.is_number(number) {
                     *value = MASK.into();
                 }
             }
@@ -177,44 +237,40 @@ impl Secrets {
     /// Masks secrets in every text and member name. Returns whether a member name contained a
     /// secret.
     pub(crate) fn redact_whole(&self, value: &mut Value) -> bool {
-        let mut names_redacted = 0;
-        if !self.is_empty() {
-            self.redact_value(value);
-            self.redact_names(value, &mut names_redacted);
+        if self.is_empty() {
+            return false;
         }
-        names_redacted > 0
+        self.redact_value(value);
+        let is_in_name = self.is_in_names(value);
+        if is_in_name {
+            self.redact_names(value, &mut MaskedNames::with_earlier_masks());
+        }
+        is_in_name
     }
 
-    fn redact_names(&self, value: &mut Value, names_redacted: &mut usize) {
-        let members = match value {
-            Value::Array(items) => {
-                for item in items {
-                    self.redact_names(item, names_redacted);
+    fn is_in_names(&self, value: &Value) -> bool {
+        match value {
+            Value::Array(items) => items.iter().any(|item| self.is_in_names(item)),
+            Value::Object(members) => members
+                .iter()
+                .any(|(name, member)| self.redact(name).is_some() || self.is_in_names(member)),
+            _ => false,
+        }
+    }
+
+    fn redact_names(&self, value: &mut Value, names: &mut MaskedNames) {
+        match value {
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.redact_names(item, names)),
+            Value::Object(members) => {
+                for (name, mut member) in std::mem::take(members) {
+                    let shown = names.replacement(&name, self.redact(&name));
+                    self.redact_names(&mut member, names);
+                    members.insert(shown.unwrap_or(name), member);
                 }
-                return;
             }
-            Value::Object(members) => members,
-            _ => return,
-        };
-        for member in members.values_mut() {
-            self.redact_names(member, names_redacted);
-        }
-        if members.keys().all(|name| self.redact(name).is_none()) {
-            return;
-        }
-        // Two names can become equal, and no member may be lost by that.
-        for (name, member) in std::mem::take(members) {
-            let name = match self.redact(&name) {
-                None => name,
-                Some(redacted) => {
-                    *names_redacted += 1;
-                    match *names_redacted {
-                        1 => redacted,
-                        number => format!("{redacted}#{number}"),
-                    }
-                }
-            };
-            members.insert(name, member);
+            _ => {}
         }
     }
 
@@ -224,8 +280,9 @@ impl Secrets {
         }
     }
 
-    /// Masks the configured secrets in the texts of a tool that only people and models read. Returns
-    /// `false` if one stands where a mask would change what the tool is called or accepts.
+    /// Masks the configured secrets in the texts of a tool that only people and models read.
+    /// Returns `false` if a secret is at a place where a mask would change the tool's name or its
+    /// accepted arguments.
     pub(crate) fn redact_tool(&self, tool: &mut Value) -> bool {
         let known = self.known_only();
         if known.is_empty() {
@@ -238,27 +295,59 @@ impl Secrets {
         is_clean
     }
 
-    /// Returns whether a secret stands in a schema where a mask would change what it accepts.
+    /// Returns whether a secret is at a place in a schema where a mask would change what the schema
+    /// accepts.
     pub(crate) fn is_in_schema(&self, schema: &Value) -> bool {
         structure::is_in_schema(self, schema)
     }
 }
 
 impl KnownSecrets {
-    fn new(forms: Vec<Form>, has_number: bool) -> Self {
+    fn of<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
+        let mut found = Vec::new();
+        for value in values {
+            let value = value.as_ref();
+            // A value like `Bearer abc` is configured as a whole, but a server may repeat only the
+            // token.
+            let secrets = std::iter::once(value).chain(shapes::token_after_scheme(value));
+            for secret in secrets.filter(|it| it.len() >= Secrets::BYTES_MIN) {
+                found.extend(forms::of(secret));
+            }
+        }
+        found.sort();
+        found.dedup_by(|a, b| a.text == b.text);
+        Self::new(found)
+    }
+
+    fn new(forms: Vec<Form>) -> Self {
         if forms.is_empty() {
             return Self::default();
         }
+        let is_number = |form: &&Form| {
+            let is_first = |byte: u8| byte == b'-' || byte.is_ascii_digit();
+            form.text.bytes().next().is_some_and(is_first) && form.text.parse::<f64>().is_ok()
+        };
+        let numbers = forms.iter().filter(is_number);
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.iter().map(|form| &form.text));
         Self {
             automaton: automaton.ok(),
-            has_number,
+            numbers: numbers.map(|form| form.text.clone()).collect(),
             has_escape: forms.iter().any(|form| form.text.contains('\\')),
             forms,
         }
+    }
+
+    /// Returns whether a number can be a secret.
+    fn has_number(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    /// Returns whether a number, as it is written in JSON, is a secret.
+    fn is_number(&self, number: &str) -> bool {
+        self.numbers.contains(number)
     }
 
     /// Returns the first place after `from` at which a secret may begin.
@@ -271,8 +360,8 @@ impl KnownSecrets {
         }
     }
 
-    /// Returns the places of all secrets, in order. They can overlap. If they cannot be searched,
-    /// the whole text counts as secret.
+    /// Returns the places of all secrets, in order. They can overlap. If the text cannot be
+    /// searched, the whole text counts as secret.
     fn find(&self, text: &str) -> Vec<Range<usize>> {
         let Some(automaton) = &self.automaton else {
             let is_unknown = !self.forms.is_empty() && !text.is_empty();
@@ -351,6 +440,33 @@ mod tests {
     }
 
     #[test]
+    fn token_after_known_scheme_is_a_secret_and_other_last_words_are_not() {
+        for (secret, token) in [
+            ("Bearer tok-12345", Some("tok-12345")),
+            ("basic dXNlcjpwYXNz", Some("dXNlcjpwYXNz")),
+            ("Token  tok-12345", Some("tok-12345")),
+            ("correct horse battery staple", None),
+            ("Bearer of the ring", None),
+            ("hunter production", None),
+            ("Bearer ", None),
+        ] {
+            let secrets = Secrets::new([secret]);
+            let is_masked = |text: &str| secrets.known_only().redact(text).is_some();
+            assert!(is_masked(secret), "{secret}");
+            let last = secret.rsplit(' ').next().unwrap();
+            assert_eq!(is_masked(last), token.is_some(), "{secret}");
+        }
+    }
+
+    #[test]
+    fn number_is_masked_among_any_others() {
+        let numbers = vec!["1"; 200_000].join(",");
+        let mut json = format!("[{numbers},123456]").into_bytes();
+        Secrets::new(["123456"]).redact_json(&mut json);
+        assert!(json.ends_with(b",1,\"***\"]"));
+    }
+
+    #[test]
     fn encoded_secret_is_redacted_at_every_alignment() {
         use base64::Engine as _;
         use base64::engine::general_purpose::{
@@ -369,7 +485,7 @@ mod tests {
                 ] {
                     let shown = secrets.redact(&format!("<{encoded}>"));
                     let shown = shown.unwrap_or_else(|| panic!("{encoded}"));
-                    // What is left encodes at most the bytes around the secret.
+                    // The remaining text encodes at most the bytes around the secret.
                     let left = shown.replace("***", "").len() - 2;
                     let around = before.len() + after.len();
                     assert!(left <= around.div_ceil(3) * 4 + 1, "{encoded}: {shown}");

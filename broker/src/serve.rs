@@ -12,9 +12,11 @@ mod context;
 mod disclosure;
 mod followed_run;
 mod host_approver;
+mod host_limits;
 mod http;
 mod idle;
 mod list_reads;
+mod listed_schema;
 mod listen;
 mod logging;
 mod method;
@@ -29,8 +31,10 @@ mod replay_buffer;
 mod request;
 mod resources;
 mod result_store;
+mod resumed_runs;
 mod router;
 mod rpc;
+mod run_description;
 mod run_text;
 mod sampling;
 mod seal;
@@ -39,12 +43,14 @@ mod server_wait;
 mod session;
 mod sessions;
 mod settings;
+mod shown_list;
 mod shutdown;
 mod stdio;
 mod subscriptions;
 
 use std::io;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -97,8 +103,11 @@ impl McpServer {
         let changes = broker.changes();
         tokio::spawn(subscriptions::follow(broker.clone(), self.context.clone()));
         tokio::spawn(idle::return_memory(broker.clone()));
+        if broker.has_tool_files() {
+            tokio::spawn(look_at_tool_files(broker.clone()));
+        }
         let index = ToolIndex::new(broker, self.settings.declare_limit());
-        let list = own_tools::list(&index, &self.settings, false);
+        let list = own_tools::changing(&index, &self.settings);
         self.tools
             .send_replace(Some(Arc::new(ServedTools::new(index, list))));
         let tools = Arc::downgrade(&self.tools);
@@ -141,6 +150,18 @@ impl McpServer {
     }
 }
 
+/// How often airlock looks for changed tool files, so that hosts learn of a change without a request.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks for changed tool files. A change is published like one of a server. Never returns.
+async fn look_at_tool_files(broker: Broker) {
+    loop {
+        tokio::time::sleep(LOOK_EVERY).await;
+        let broker = broker.clone();
+        let _ = tokio::task::spawn_blocking(move || broker.known()).await;
+    }
+}
+
 /// Publishes a new set of tools whenever a server has joined or changed.
 async fn follow(
     mut changes: watch::Receiver<u64>,
@@ -166,7 +187,7 @@ fn renewed(before: &ServedTools, settings: &ServeSettings) -> ServedTools {
     if index.has_tools_of(&before.index) {
         return before.with_index(index);
     }
-    let list = own_tools::list(&index, settings, false);
+    let list = own_tools::changing(&index, settings);
     ServedTools::new(index, list)
 }
 

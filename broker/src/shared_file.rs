@@ -14,7 +14,7 @@ use airlock_core::shared_state::{BYTES_MAX, SessionName, SharedState, SharedStat
 
 use crate::private_file::{self, make_private, open_to_read};
 
-/// How long to wait for the lock. Its holder only writes one small file.
+/// Maximum wait for the lock. A process holds the lock only while it writes one small file.
 const LOCK_WALL: Duration = Duration::from_secs(if cfg!(test) { 120 } else { 10 });
 pub(crate) const SUFFIX: &str = ".state";
 
@@ -200,8 +200,8 @@ impl SharedFile {
     }
 }
 
-/// Returns whether the error means that there is no file. That includes a state directory that is
-/// not a directory, which the journal reports.
+/// Returns whether the error means that there is no file. This includes the case that the state
+/// directory is not a directory, which the journal reports.
 fn is_nothing(error: &io::Error) -> bool {
     [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind())
 }

@@ -1,5 +1,5 @@
-//! Reads and writes the folder of tool files. No other module does. The folder is read only if the
-//! command line or the configuration names it.
+//! Reads and writes the folder of tool files. No other module reads or writes it. The folder is
+//! read only if the command line or the configuration names it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,6 +16,8 @@ use codegen::tool_file::{self, ReadToolFile, ToolFileFault};
 use codegen::validate::Severity;
 use serde_json::Value;
 
+use crate::config::choice;
+
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FILES_MAX: usize = 20_000;
 /// Maximum size of all files of a folder in bytes.
@@ -28,10 +30,16 @@ const BOUNDS: Bounds = Bounds {
 const CODE: &str = "config-invalid";
 /// The JSON Schema of the format, which is in the folder for editors.
 const FORMAT_NAME: &str = "format.schema.json";
+const SUFFIX: &str = ".json";
 
-/// A folder of tool files, with the paths `<folder>/<server>/<tool>.json`.
+/// A folder of tool files, with the paths `<folder>/<server>/<tool>.json`. If there is only one
+/// server, its files may also be at `<folder>/<tool>.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolFiles(PathBuf);
+pub struct ToolFiles {
+    folder: PathBuf,
+    /// The names of all configured servers.
+    servers: Vec<String>,
+}
 
 /// The content of the folder: the usable files, and the problems of the others.
 #[derive(Debug, Default)]
@@ -61,70 +69,103 @@ pub enum WriteOutcome {
     Unchanged,
 }
 
+/// Reads the files of a folder within limits.
+struct FolderReader<'a> {
+    files: &'a ToolFiles,
+    loaded: LoadedToolFiles,
+    count: usize,
+    bytes: usize,
+}
+
 impl ToolFiles {
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self(folder)
+        let servers = Vec::new();
+        Self { folder, servers }
+    }
+
+    /// Sets the names of all configured servers.
+    #[must_use]
+    pub fn for_servers(self, servers: impl IntoIterator<Item = String>) -> Self {
+        let servers = servers.into_iter().collect();
+        Self { servers, ..self }
     }
 
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.folder
     }
 
     /// Reads all files. A folder that cannot be read is an error, and a file that cannot be read is
     /// one of the problems.
     pub fn load(&self) -> Result<LoadedToolFiles, Problem> {
-        let mut loaded = LoadedToolFiles::default();
-        let (mut count, mut bytes) = (0_usize, 0_usize);
-        for (name, path) in entries(&self.0).map_err(|error| self.unreadable(&error))? {
-            if !path.is_dir() {
-                if name.ends_with(".json") && name != FORMAT_NAME {
-                    let why = "a tool file must be in the folder of its server";
-                    let next = "move the file to SERVER/TOOL.json";
-                    loaded
-                        .problems
-                        .push(unusable(&self.shown(&path), why, next));
-                }
+        let mut reader = FolderReader {
+            files: self,
+            loaded: LoadedToolFiles::default(),
+            count: 0,
+            bytes: 0,
+        };
+        for (name, path) in self.entries(&self.folder)? {
+            let is_folder = path.is_dir();
+            if !is_folder && (!name.ends_with(SUFFIX) || name == FORMAT_NAME) {
                 continue;
             }
-            if ServerName::parse(&name).is_err() {
+            if !is_folder {
+                match self.only_server() {
+                    Some(server) => reader.take(server, &name, &path)?,
+                    None => reader.loaded.problems.push(self.ambiguous(&path)),
+                }
+            } else if ServerName::parse(&name).is_err() {
                 let why = "the folder's name is not a valid server name";
                 let next = "rename the folder to the server's name in the configuration";
-                loaded
-                    .problems
-                    .push(unusable(&self.shown(&path), why, next));
-                continue;
-            }
-            let files = entries(&path).map_err(|error| self.unreadable(&error))?;
-            for (file, path) in files {
-                if !file.ends_with(".json") {
-                    continue;
+                let problem = unusable(&self.shown(&path), why, next);
+                reader.loaded.problems.push(problem);
+            } else {
+                for (file, path) in self.entries(&path)? {
+                    if file.ends_with(SUFFIX) {
+                        reader.take(&name, &file, &path)?;
+                    }
                 }
-                count += 1;
-                if count > FILES_MAX {
-                    let why = format!("the folder contains more than {FILES_MAX} files");
-                    return Err(unusable(&self.0.to_string_lossy(), &why, "remove files"));
-                }
-                let text = read(&path);
-                bytes += text.as_ref().map_or(0, String::len);
-                if bytes > FOLDER_BYTES_MAX {
-                    let why = "the files are larger than 64MiB in total";
-                    return Err(unusable(&self.0.to_string_lossy(), why, "remove files"));
-                }
-                loaded.take(&name, &file, self.shown(&path), text);
             }
         }
-        Ok(loaded)
+        Ok(reader.loaded)
+    }
+
+    /// Returns the server of the files that are in no folder of a server.
+    fn only_server(&self) -> Option<&str> {
+        match &self.servers[..] {
+            [server] => Some(server),
+            _ => None,
+        }
+    }
+
+    fn ambiguous(&self, path: &Path) -> Problem {
+        let why = match &self.servers[..] {
+            [] => "a tool file must be in the folder of its server".to_owned(),
+            several => format!(
+                "the file may be for any of the servers {}",
+                several.join(", ")
+            ),
+        };
+        let next = "move the file to SERVER/TOOL.json, with the server's name in the configuration";
+        unusable(&self.shown(path), &why, next)
+    }
+
+    fn entries(&self, folder: &Path) -> Result<Vec<(String, PathBuf)>, Problem> {
+        entries(folder).map_err(|error| self.unreadable(&error))
     }
 
     pub(crate) fn stamp(&self) -> FolderStamp {
         let mut stamp = Vec::new();
-        for (_, folder) in entries(&self.0).unwrap_or_default() {
-            for (_, file) in entries(&folder).unwrap_or_default() {
-                let about = fs::metadata(&file).ok();
-                let changed = about.as_ref().and_then(|it| it.modified().ok());
-                stamp.push((file, changed, about.map_or(0, |it| it.len())));
+        let mut note = |file: PathBuf| {
+            let about = fs::metadata(&file).ok();
+            let changed = about.as_ref().and_then(|it| it.modified().ok());
+            stamp.push((file, changed, about.map_or(0, |it| it.len())));
+        };
+        for (_, path) in entries(&self.folder).unwrap_or_default() {
+            match entries(&path) {
+                Ok(files) => files.into_iter().for_each(|(_, file)| note(file)),
+                Err(_) => note(path),
             }
         }
         FolderStamp(stamp)
@@ -132,8 +173,7 @@ impl ToolFiles {
 
     /// Writes one file atomically, in the one format that tool files have.
     pub fn write(&self, server: &str, tool: &str, value: &Value) -> Result<WriteOutcome, Problem> {
-        let folder = self.0.join(server);
-        let path = folder.join(tool_file::file_name(tool));
+        let path = self.file(server, tool);
         let text = tool_file::formatted(value);
         let before = fs::read_to_string(&path).ok();
         if before.as_deref() == Some(text.as_str()) {
@@ -148,7 +188,9 @@ impl ToolFiles {
                 "check the folder and its owner",
             )
         };
-        fs::create_dir_all(&folder).map_err(failed)?;
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
         write_whole(&path, &text).map_err(failed)?;
         Ok(match before {
             Some(_) => WriteOutcome::Changed,
@@ -159,7 +201,17 @@ impl ToolFiles {
     /// Returns the name of a file in messages.
     #[must_use]
     pub fn shown_name(&self, server: &str, tool: &str) -> String {
-        self.shown(&self.0.join(server).join(tool_file::file_name(tool)))
+        self.shown(&self.file(server, tool))
+    }
+
+    /// Returns the path of a tool's file, which need not exist.
+    fn file(&self, server: &str, tool: &str) -> PathBuf {
+        let name = tool_file::file_name(tool);
+        let flat = self.folder.join(&name);
+        match self.only_server() == Some(server) && flat.is_file() {
+            true => flat,
+            false => self.folder.join(server).join(name),
+        }
     }
 
     fn shown(&self, path: &Path) -> String {
@@ -167,8 +219,11 @@ impl ToolFiles {
     }
 
     fn unreadable(&self, error: &io::Error) -> Problem {
-        let what = format!("the folder {} cannot be read", self.0.display());
-        let next = "name the folder that contains SERVER/TOOL.json";
+        let what = format!("the folder {} cannot be read", self.folder.display());
+        let next = format!(
+            "{}; `airlock descriptions pull` with your server flags writes tool files",
+            choice::path(&self.folder, error)
+        );
         Problem::new(CODE, what, error.to_string(), next)
     }
 }
@@ -214,6 +269,14 @@ impl LoadedToolFiles {
                 }
                 let tool = read.file.name.clone();
                 let files = self.by_server.entry(server.to_owned()).or_default();
+                if let Some(other) = files.get(&tool) {
+                    let why = format!("{} is also for the tool `{tool}`", other.name);
+                    return self.problems.push(unusable(
+                        &name,
+                        &why,
+                        "remove one of the two files",
+                    ));
+                }
                 files.insert(tool, LoadableToolFile { name, read });
             }
             Err(faults) => {
@@ -221,6 +284,27 @@ impl LoadedToolFiles {
                 self.problems.extend(faults);
             }
         }
+    }
+}
+
+impl FolderReader<'_> {
+    fn take(&mut self, server: &str, file: &str, path: &Path) -> Result<(), Problem> {
+        let too_many = |why: &str| {
+            let folder = self.files.folder.to_string_lossy();
+            Err(unusable(&folder, why, "remove files"))
+        };
+        self.count += 1;
+        if self.count > FILES_MAX {
+            return too_many(&format!("the folder contains more than {FILES_MAX} files"));
+        }
+        let text = read(path);
+        self.bytes += text.as_ref().map_or(0, String::len);
+        if self.bytes > FOLDER_BYTES_MAX {
+            return too_many("the files are larger than 64MiB in total");
+        }
+        let name = self.files.shown(path);
+        self.loaded.take(server, file, name, text);
+        Ok(())
     }
 }
 
@@ -332,7 +416,7 @@ mod tests {
         );
         check("s/t.json", "{", "not JSON");
         check("s/t.json", &"[".repeat(500), "nested deeper");
-        check("t.json", "{}", "folder of its server");
+        check("t.json", "{}", "must be in the folder of its server");
         check(
             "9/t.json",
             "{}",
@@ -341,6 +425,45 @@ mod tests {
         check("s/notes.md", "x", "");
         check("s/.t.json", "{", "");
         check(FORMAT_NAME, "{}", "");
+    }
+
+    #[test]
+    fn file_without_a_server_folder_is_for_the_only_server() {
+        let scratch = TempDir::new();
+        let flat = scratch.path().join("t.json");
+        fs::write(&flat, r#"{"name": "t", "tags": ["x"]}"#).unwrap();
+        let files = |servers: &[&str]| {
+            let servers = servers.iter().map(|it| (*it).to_owned());
+            ToolFiles::new(scratch.path().into()).for_servers(servers)
+        };
+        let one = files(&["s"]);
+        let loaded = one.load().unwrap();
+        assert!(loaded.problems.is_empty() && loaded.about("s", "t").is_some());
+        let stamp = one.stamp();
+        let value = json!({"name": "t", "tags": ["x", "y"]});
+        assert_eq!(one.write("s", "t", &value), Ok(WriteOutcome::Changed));
+        assert_eq!(one.shown_name("s", "t"), flat.display().to_string());
+        assert_ne!(one.stamp(), stamp);
+        let two = files(&["a", "b"]).load().unwrap();
+        let [problem] = &two.problems[..] else {
+            panic!("{two:?}");
+        };
+        assert!(
+            problem.why.ends_with("any of the servers a, b"),
+            "{problem}"
+        );
+        assert!(problem.next.contains("SERVER/TOOL.json"), "{problem}");
+
+        fs::create_dir(scratch.path().join("s")).unwrap();
+        fs::write(scratch.path().join("s/t.json"), r#"{"name": "t"}"#).unwrap();
+        let twice = one.load().unwrap();
+        let [problem] = &twice.problems[..] else {
+            panic!("{twice:?}");
+        };
+        assert!(
+            problem.why.contains("is also for the tool `t`"),
+            "{problem}"
+        );
     }
 
     #[test]

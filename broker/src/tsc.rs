@@ -31,9 +31,9 @@ const FOLDERS_MAX: usize = 64;
 pub(crate) struct Compiler {
     choice: TscChoice,
     env: Vec<(String, String)>,
-    /// The folder that contains one folder per request.
+    /// The folder for the temporary folders of requests.
     scratch: PathBuf,
-    /// The folder in which scripts and servers work. No program from there is used unless it is
+    /// The folder in which scripts and servers work. A program in this folder is used only if it is
     /// configured.
     here: Option<PathBuf>,
     wall: Duration,
@@ -116,8 +116,8 @@ impl Compiler {
     }
 
     /// Returns whether a program is in the folder in which airlock was started. A tool with write
-    /// access to that folder could have put it there. A path that cannot be resolved counts as
-    /// being there.
+    /// access to that folder could have created the program. If a path cannot be resolved, the
+    /// result is `true`.
     fn is_from_here(&self, program: &Path) -> bool {
         let Some(here) = &self.here else { return true };
         let (Ok(here), Ok(behind_links)) = (here.canonicalize(), program.canonicalize()) else {
@@ -198,8 +198,8 @@ fn unstartable(error: impl std::fmt::Display) -> String {
     format!("the compiler cannot be started: {error}")
 }
 
-/// Returns the major version from the package that contains the program. An old compiler, which
-/// starts slowly, then need not be run.
+/// Returns the major version from the package that contains the program, so that an old compiler,
+/// which starts slowly, need not be run.
 fn package_major(program: &Path) -> Option<u64> {
     const PACKAGE_BYTES_MAX: u64 = 256 * 1024;
     let real = program.canonicalize().ok()?;

@@ -13,6 +13,7 @@ mod diagnostics;
 pub(crate) mod era;
 mod error;
 pub(crate) mod fetch;
+pub(crate) mod groups_and_tags;
 mod handshake;
 pub(crate) mod headers;
 mod http;
@@ -28,7 +29,6 @@ mod outgoing;
 mod pending;
 mod pool;
 pub(crate) mod raw;
-mod secret;
 mod server;
 pub(crate) mod server_request;
 mod spec;
@@ -41,13 +41,16 @@ pub(crate) mod url_elicitation;
 pub use diagnostics::DiagnosticsReport;
 pub use era::{Era, EraChoice, EraMemory};
 pub use error::ConnectError;
-pub(crate) use http::client as http_client;
+pub use groups_and_tags::{GroupsAndTags, NameDescription};
+pub(crate) use http::{challenge_of, client as http_client};
 pub use list::ListProblem;
 pub use message_limits::MessageLimits;
 pub use pool::{ServerListing, Upstream, UpstreamSettings};
-pub use secret::Secret;
 pub(crate) use server::{CallRevision, SendOutcome, ToolCall};
-pub use spec::{BadUrl, ServerSpec, ServerUrl, Timeouts, Transport};
+pub use spec::{ServerSpec, Timeouts, Transport};
+
+pub use crate::secret::Secret;
+pub use crate::server_url::{BadUrl, ServerUrl};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -11,5 +11,6 @@ pub use codegen_shared::finding::{
     CheckResult, FINDINGS_MAX, Finding, FindingCode, Form, Severity,
 };
 pub use codegen_shared::identifiers::ASKED_BY_THE_LANGUAGE;
+pub use codegen_shared::message::ToolMention;
 pub use surface::{Absent, Exchange, Surface};
 pub use tools::EncodedTools;

@@ -1,7 +1,10 @@
 //! A tool's full description as its server sent it: parsed leniently, stored whole, with a digest.
-//! A server's claims about its tool are stored separately, as claims.
+//! The claims of a server about its tool are stored separately.
 
+mod metadata;
 mod recalled;
+
+pub(crate) use metadata::{ToolMembers, joined};
 
 use std::sync::Arc;
 
@@ -9,13 +12,13 @@ use serde_json::{Map, Value, json};
 
 use crate::canonical::{self, Digest};
 use crate::lazy_json::LazyJson;
-use crate::tool_file_format::ToolFile;
+use crate::tool_file_format::{Deprecation, ToolFile};
 use crate::{schema, unwrap};
 
 /// Maximum length of an accepted tool name in bytes.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// The members that the digest covers, unchanged.
+/// Names of the members that the digest covers. Their values are hashed unchanged.
 const PINNED: [&str; 6] = [
     "name",
     "title",
@@ -47,11 +50,15 @@ pub struct Description {
     pub output_is_observed: bool,
     /// The additions of a tool file; see [`crate::tool_file`].
     pub file: Option<Arc<ToolFile>>,
+    /// What the server itself says in this form, and what the tool file adds to it. For people and
+    /// models; rules use only the tool file.
+    pub metadata: Option<Arc<ToolFile>>,
     /// Shorter ways to call the tool. A server cannot set this.
     pub shorthand: Shorthand,
 }
 
-/// How a script may call one of airlock's own tools, besides with one object under its server.
+/// Further ways for a script to call one of airlock's own tools. The usual way is a member of the
+/// server's global, with one object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shorthand {
     /// Whether the tool is also a global with its own name.
@@ -126,6 +133,9 @@ impl Description {
         let annotations = fields.get("annotations").and_then(Value::as_object);
         let title = string(fields, "title").or_else(|| string(annotations?, "title"));
         let digest = digest(fields);
+        let metadata = metadata::of_tool(name, fields);
+        let mut claims = annotations.map(claims).unwrap_or_default();
+        claims.add(metadata.as_ref());
         Ok(Self {
             server: server.to_owned(),
             name: name.to_owned(),
@@ -133,11 +143,12 @@ impl Description {
             text: string(fields, "description").map(str::to_owned),
             input_schema: input_schema(fields)?,
             output_schema: output_schema(fields)?,
-            claims: annotations.map(claims).unwrap_or_default(),
+            claims,
             digest,
             upstream: digest,
             output_is_observed: false,
             file: None,
+            metadata: metadata.map(Arc::new),
             shorthand: Shorthand::default(),
         })
     }
@@ -157,8 +168,21 @@ impl Description {
             output_schema: None,
             claims: Claims::default(),
             file: None,
+            metadata: None,
             ..self.clone()
         }
+    }
+
+    /// Returns the description with a digest that also covers what the server says in metadata.
+    #[must_use]
+    pub fn with_metadata(mut self) -> Self {
+        if let Some(metadata) = &self.metadata {
+            self.digest = canonical::digest(&json!({
+                "upstream": self.upstream,
+                "server": **metadata,
+            }));
+        }
+        self
     }
 
     /// Whether results are `{result: X}` and the script gets `X`.
@@ -167,6 +191,33 @@ impl Description {
         self.checked_output()
             .is_some_and(|schema| unwrap::is_wrapper(schema))
     }
+}
+
+impl Claims {
+    /// Adds what the server says in its metadata.
+    fn add(&mut self, metadata: Option<&ToolFile>) {
+        let deprecation = metadata.and_then(|it| it.deprecation.as_ref());
+        if let Some(deprecation) = deprecation {
+            self.deprecated = Some(deprecation_text(deprecation));
+        }
+    }
+}
+
+/// Returns what is known about a deprecation, as one text.
+pub(crate) fn deprecation_text(deprecation: &Deprecation) -> String {
+    let parts = [
+        deprecation.since.as_ref().map(|it| format!("since {it}")),
+        deprecation.message.clone(),
+        deprecation
+            .replacement
+            .as_ref()
+            .map(|it| format!("use `{it}` instead")),
+        deprecation
+            .removal
+            .as_ref()
+            .map(|it| format!("removed in {it}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn check_name(name: &str) -> Result<(), BadToolReason> {

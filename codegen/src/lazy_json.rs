@@ -1,5 +1,5 @@
-//! A JSON value that is parsed either at once, or from a text on first access. Of a thousand stored
-//! descriptions, a search needs the names and the sentences but hardly any schema.
+//! A JSON value that is parsed either at once, or from a text on first access. A search over a
+//! thousand stored descriptions needs their names and sentences, but hardly any schema.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// nothing.
 pub type ReadFn = fn(&str) -> Value;
 
-/// Dereferences to the value. Cheap to clone.
+/// A JSON value, parsed when it is first dereferenced. Cheap to clone.
 #[derive(Clone)]
 pub struct LazyJson(Arc<LazyState>);
 

@@ -6,6 +6,7 @@ pub mod canonical;
 pub mod check;
 pub mod declare;
 pub mod description;
+pub mod example;
 pub mod lazy_json;
 pub mod lock;
 pub mod names;

@@ -3,8 +3,9 @@
 //! I/O: it reads and writes text, and returns changes.
 
 mod diff;
+mod order;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,6 +14,7 @@ use crate::canonical::{self, Digest};
 use crate::description::{self, Description};
 
 pub use diff::{Change, ChangeKind, diff};
+pub use order::{ReorderedList, settle, settle_all};
 
 /// Version of the format. A reader refuses every other version.
 pub const VERSION: u32 = 1;
@@ -40,8 +42,11 @@ pub struct LockedServer {
 #[serde(deny_unknown_fields)]
 pub struct LockedTool {
     pub digest: Digest,
-    /// All members that the digest covers. A reader of the description relies on these only.
+    /// All members that the digest covers. A reader of the description relies on no other members.
     pub description: Map<String, Value>,
+    /// JSON pointers to lists of the description whose order does not count. A person adds them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub exempt: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +55,8 @@ pub enum BadLock {
     Form(String),
     #[error("unsupported version {0}; expected {VERSION}")]
     Version(u32),
+    #[error("`exempt` of `{tool}` names `{field}`, which is no list of the description")]
+    Exempt { tool: String, field: String },
     #[error("the digest of `{0}` does not match its description: it was edited by hand")]
     Digest(String),
 }
@@ -79,6 +86,10 @@ impl Lock {
                 let is_own = tool.description.get("name").and_then(Value::as_str) == Some(name);
                 if canonical::digest(&description) != tool.digest || !is_own {
                     return Err(BadLock::Digest(format!("{server}.{name}")));
+                }
+                if let Some(field) = tool.unfit_exemption() {
+                    let (tool, field) = (format!("{server}.{name}"), field.to_owned());
+                    return Err(BadLock::Exempt { tool, field });
                 }
             }
         }
@@ -110,6 +121,7 @@ impl LockedTool {
         Self {
             digest: description.upstream,
             description: sorted(pinned.unwrap_or_default()),
+            exempt: BTreeSet::new(),
         }
     }
 }

@@ -113,8 +113,8 @@ fn written(schema: Value) -> Result<String, NoRustType> {
     }
 }
 
-/// Whether a type is only a box of itself. The generated conversion would conflict with one that
-/// every `Box` has.
+/// Whether the item is an implementation for `Box`. For a type that only contains a box, the
+/// generator writes a conversion that conflicts with one in the standard library.
 fn is_of_a_box(item: &syn::Item) -> bool {
     let syn::Item::Impl(found) = item else {
         return false;

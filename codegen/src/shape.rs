@@ -45,8 +45,8 @@ pub fn tool_shape(description: &Description) -> ToolShape {
     }
 }
 
-/// Turns a shape into an object: arguments are always an object, even if the schema does not say
-/// so.
+/// Turns a shape into an object. Arguments are always an object, even if the schema does not
+/// require it.
 fn as_arguments(shape: Shape) -> Shape {
     let open = Object {
         properties: Vec::new(),

@@ -34,13 +34,15 @@ pub struct ToolStub {
     pub member: String,
     /// The flat name in `global_member(...)`; `None` if it is taken or ambiguous.
     pub flat: Option<String>,
-    /// A global with the name of the member. Only a few of airlock's own tools have one, unless the
-    /// name is taken.
+    /// A global with the name of the member. Only a few of airlock's own tools have one, and only
+    /// if no other global has the name.
     pub short: Option<String>,
     /// The order of the arguments, for a script that passes values instead of one object.
     pub order: &'static [&'static str],
     /// Whether results are `{result: X}` and the script gets `X`.
     pub unwrap: bool,
+    /// Present if the tool is deprecated; the text may be empty.
+    pub deprecated: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +131,7 @@ fn server_stubs(
                 order: description.shorthand.order,
                 member,
                 unwrap: description.unwraps(),
+                deprecated: description.claims.deprecated.as_deref().map(shortened),
             }
         };
     let tools = tools.iter().zip(members).map(stub).collect();
@@ -137,6 +140,12 @@ fn server_stubs(
         global,
         tools,
     }
+}
+
+/// Returns the text about a deprecation, cut to a length that fits a finding.
+fn shortened(why: &str) -> String {
+    const BYTES_MAX: usize = 300;
+    crate::text::clip(&crate::text::neutralise(why), BYTES_MAX)
 }
 
 fn renamed(server: &ServerStubs) -> Vec<NameNote> {

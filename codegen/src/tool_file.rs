@@ -7,6 +7,7 @@
 
 pub mod check;
 mod file_name;
+mod other_forms;
 mod place;
 pub mod pull;
 
@@ -17,12 +18,12 @@ use serde_json::{Map, Value, json};
 
 pub use file_name::file_name;
 
-use crate::canonical::{self, Digest};
+use crate::canonical;
 use crate::closest::closest;
-use crate::description::Description;
+use crate::description::{Description, deprecation_text};
 use crate::lazy_json::LazyJson;
+use crate::tool_file_format::Argument;
 pub use crate::tool_file_format::ToolFile;
-use crate::tool_file_format::{Argument, Deprecation};
 use crate::validate::{Severity, Validator};
 use crate::{text, unwrap};
 
@@ -48,18 +49,24 @@ pub struct ToolFileFault {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadToolFile {
     pub file: Arc<ToolFile>,
+    /// The file in the format.
     pub value: Value,
     text: String,
+    /// The file as it was written.
+    written: Value,
 }
 
-/// Reads a file. `value` is the parsed `text`.
+/// Reads a file. `value` is the parsed `text`, in the format or in another form that can be
+/// converted to it.
 pub fn read(text: &str, value: Value) -> Result<ReadToolFile, Vec<ToolFileFault>> {
     static FORMAT_CHECK: LazyLock<Option<Validator>> = LazyLock::new(|| {
         let schema: Value = serde_json::from_str(FORMAT).ok()?;
         Validator::compile(&schema).ok()
     });
+    let written = value.clone();
+    let value = other_forms::converted(value);
     let fault = |path: &str, why: String| ToolFileFault {
-        line: place::line_of(text, ROOT, path),
+        line: place::line_of(text, ROOT, &other_forms::written_path(&written, path)),
         severity: Severity::Error,
         text: why,
     };
@@ -78,6 +85,7 @@ pub fn read(text: &str, value: Value) -> Result<ReadToolFile, Vec<ToolFileFault>
             file: Arc::new(file),
             value,
             text: text.to_owned(),
+            written,
         }),
         Err(error) => Err(vec![fault(ROOT, error.to_string())]),
     }
@@ -86,7 +94,11 @@ pub fn read(text: &str, value: Value) -> Result<ReadToolFile, Vec<ToolFileFault>
 impl ReadToolFile {
     pub(crate) fn fault(&self, severity: Severity, path: &str, text: String) -> ToolFileFault {
         ToolFileFault {
-            line: place::line_of(&self.text, ROOT, path),
+            line: place::line_of(
+                &self.text,
+                ROOT,
+                &other_forms::written_path(&self.written, path),
+            ),
             severity,
             text,
         }
@@ -143,8 +155,20 @@ impl Description {
                 self.output_is_observed = file.observed.is_some();
             }
         }
-        self.digest = full_digest(self.upstream, &read.content());
+        let server = self.metadata.take();
+        let mut shown = json!({"upstream": self.upstream, "file": read.content()});
+        if let (Some(server), Some(members)) = (&server, shown.as_object_mut()) {
+            members.insert(
+                "server".into(),
+                serde_json::to_value(&**server).unwrap_or_default(),
+            );
+        }
+        self.digest = canonical::digest(&shown);
         self.file = Some(Arc::clone(&read.file));
+        self.metadata = Some(match server {
+            Some(server) => Arc::new(crate::description::joined(&server, file)),
+            None => Arc::clone(&read.file),
+        });
         (self, faults)
     }
 
@@ -164,26 +188,6 @@ impl Description {
         let inner = unwrap::inner_schema(schema).filter(|_| self.unwraps());
         Some(inner.unwrap_or(schema))
     }
-}
-
-fn full_digest(upstream: Digest, content: &Value) -> Digest {
-    canonical::digest(&json!({"upstream": upstream, "file": content}))
-}
-
-fn deprecation_text(deprecation: &Deprecation) -> String {
-    let parts = [
-        deprecation.since.as_ref().map(|it| format!("since {it}")),
-        deprecation.message.clone(),
-        deprecation
-            .replacement
-            .as_ref()
-            .map(|it| format!("use `{it}` instead")),
-        deprecation
-            .removal
-            .as_ref()
-            .map(|it| format!("removed in {it}")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Adds text to an argument that the server declares. If the server declares no such argument,

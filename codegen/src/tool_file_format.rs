@@ -67,7 +67,7 @@ pub struct Observed {
     pub results: u64,
     pub runs: u64,
 }
-///Shown to script authors; not enforced.
+///Further calls wait up to 20 seconds, and are then not sent.
 #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {

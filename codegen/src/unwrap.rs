@@ -41,15 +41,6 @@ pub fn inner_schema(output_schema: &Value) -> Option<&Value> {
     (is_object && closed && (always_there || marked)).then_some(inner)
 }
 
-/// Returns `X` from a wrapped value; `None` if the value is not an object with `result`.
-#[must_use]
-pub fn inner_value(value: Value) -> Option<Value> {
-    match value {
-        Value::Object(mut members) => members.swap_remove(KEY),
-        _ => None,
-    }
-}
-
 /// Finds `X` in JSON text without building a value. The returned text is a part of `json`.
 #[must_use]
 pub fn inner_text(json: &[u8]) -> Option<&[u8]> {
@@ -106,9 +97,6 @@ mod tests {
 
     #[test]
     fn unwrap_returns_inner_value() {
-        assert_eq!(inner_value(json!({"result": [1]})), Some(json!([1])));
-        assert_eq!(inner_value(json!({"other": 1})), None);
-        assert_eq!(inner_value(json!("text")), None);
         assert_eq!(inner_text(br#"{"result": [1, 2]}"#), Some(&b"[1, 2]"[..]));
         assert_eq!(inner_text(br#"{"result": 1"#), None);
         assert_eq!(inner_text(b"[]"), None);

@@ -1,6 +1,6 @@
 //! Tests whole descriptions: the fixtures, and those of real servers if `AIRLOCK_CORPUS` names
-//! their folder. All of them can be rendered, always to the same bytes, no text is lost, and the
-//! order of the list has no effect.
+//! their folder. Every description can be rendered, always to the same bytes. No text is lost, and
+//! the order of the list has no effect.
 #![expect(clippy::disallowed_methods, reason = "the corpus is a folder of files")]
 #![expect(
     clippy::unwrap_used,
@@ -80,8 +80,8 @@ fn corpus_full_text_contains_every_description_sentence() {
     }
 }
 
-/// Collects every `description` of a schema, of the schemas inside it and of those that it refers
-/// to, each with the name of the property that it describes.
+/// Collects every `description` of a schema, of inner schemas and of referenced schemas, each with
+/// the name of the described property.
 struct Prose<'a> {
     root: &'a Value,
     found: Vec<(&'a str, &'a str)>,

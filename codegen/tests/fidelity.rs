@@ -1,7 +1,7 @@
 //! Tests that a shape accepts a value exactly when the schema does, as far as shapes can express
-//! the schema. The exceptions: `oneOf` may match twice; `uniqueItems`, patterns and formats are
-//! facts; a pattern for keys does not affect the named ones; degraded parts are checked at each
-//! call but not part of the type.
+//! the schema. There are four exceptions. More than one branch of `oneOf` may match. `uniqueItems`,
+//! patterns and formats are only facts. A pattern for keys does not affect named keys. Degraded
+//! parts are checked at each call, but are not part of the type.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that cannot build its input has failed"

@@ -1,6 +1,6 @@
-//! `goldens/NAME.json` contains tools. `NAME.d.ts` next to it contains their full text, and
-//! `NAME.txt` the shorter levels and what is degraded. With `AIRLOCK_BLESS=1` the texts are
-//! rewritten instead of compared.
+//! `goldens/NAME.json` contains tools. `NAME.d.ts` contains the full declarations, and `NAME.txt`
+//! the shorter levels and the degraded types. With `AIRLOCK_BLESS=1` the texts are rewritten
+//! instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
 #![expect(
     clippy::unwrap_used,

@@ -1,6 +1,6 @@
-//! `messages/NAME.json` contains a schema, some of them modelled on those of real servers, and
-//! arguments that do not fit the schema. `NAME.txt` next to it contains the messages to the sender
-//! of those arguments. With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
+//! `messages/NAME.json` contains a schema and arguments that do not fit the schema. `NAME.txt`
+//! contains the resulting messages. Some of the schemas are modelled on schemas of real servers.
+//! With `AIRLOCK_BLESS=1` the texts are rewritten instead of compared.
 #![expect(clippy::disallowed_methods, reason = "goldens are files")]
 #![expect(
     clippy::unwrap_used,

@@ -92,7 +92,7 @@ fn compile(name: &str, text: &str, crates: &[(&str, PathBuf)]) -> std::io::Resul
             "--emit",
             "metadata",
         ])
-        // Another project has its own lints, which this text does not follow.
+        // Warnings are errors: a project that embeds the output may deny them.
         .args(["--deny", "warnings", "--crate-name", name])
         .arg("--out-dir")
         .arg(&folder)

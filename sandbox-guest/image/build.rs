@@ -20,7 +20,7 @@ struct Guest {
     /// The name of the image.
     name: &'static str,
     package: &'static str,
-    /// The sources of the image besides [`COMMON_SOURCES`], relative to this crate's folder.
+    /// The sources of the image in addition to [`COMMON_SOURCES`], relative to this crate's folder.
     sources: &'static [&'static str],
 }
 

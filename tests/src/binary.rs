@@ -13,7 +13,7 @@ pub fn airlock() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("AIRLOCK_BIN") {
         Some(path) => path.into(),
-        None => build(&["-p", "airlock", "--bin", "airlock"]).expect("the binary builds"),
+        None => build(&["--workspace", "--bin", "airlock"]).expect("the binary builds"),
     })
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::binary::airlock;
+use crate::clock_ahead;
 
 /// Maximum duration of any command in the tests, including a whole conformance suite.
 const PATIENCE: Duration = Duration::from_secs(1_800);
@@ -22,10 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(1_800);
 /// Options for `airlock serve` that give servers enough time to start on a slow machine.
 pub const PATIENT: [&str; 2] = ["--start-wait", "600s"];
 
+/// Options for `airlock serve` that assume a host which shows descriptions of any length.
+pub const WHOLE_DESCRIPTIONS: [&str; 2] = ["--description-chars", "1000000"];
+
 /// A home folder, with the state that commands leave behind.
 #[derive(Debug)]
 pub struct Home {
     dir: TempDir,
+    /// Whether commands see the date of tomorrow.
+    is_tomorrow: bool,
 }
 
 /// The output and exit code of a command.
@@ -57,7 +63,18 @@ impl Home {
     pub fn new() -> Self {
         Self {
             dir: TempDir::with_prefix("airlock-home-").expect("a temporary folder"),
+            is_tomorrow: false,
         }
+    }
+
+    /// Lets all later commands see the date of tomorrow.
+    pub fn go_to_tomorrow(&mut self) {
+        self.is_tomorrow = true;
+    }
+
+    #[must_use]
+    pub fn is_tomorrow(&self) -> bool {
+        self.is_tomorrow
     }
 
     #[must_use]
@@ -108,14 +125,17 @@ impl Home {
         command
     }
 
-    /// Returns `airlock serve` with enough time for its servers to start, unless the arguments
-    /// override that time.
+    /// Returns `airlock serve` with enough time for its servers to start, and with descriptions of
+    /// any length, unless the arguments override that.
     #[must_use]
     pub fn serve<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let args: Vec<_> = args.into_iter().collect();
         let mut command = self.airlock(["serve"]);
         if !args.iter().any(|it| it.as_ref() == PATIENT[0]) {
             command.args(PATIENT);
+        }
+        if !args.iter().any(|it| it.as_ref() == WHOLE_DESCRIPTIONS[0]) {
+            command.args(WHOLE_DESCRIPTIONS);
         }
         command.args(args);
         command
@@ -128,7 +148,10 @@ impl Home {
             .env("HOME", self.path())
             .current_dir(self.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        // The engine that the tests use.
+        if self.is_tomorrow {
+            command.env("LD_PRELOAD", clock_ahead::a_day());
+        }
+        // Selects the engine that the tests use.
         if let Some(engine) = std::env::var_os("AIRLOCK_ENGINE") {
             command.env("AIRLOCK_ENGINE", engine);
         }
@@ -252,6 +275,15 @@ impl CommandOutput {
     /// Fails with the whole output unless the exit code is this one.
     pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// Fails unless stdout contains this text.
+    pub fn expect_stdout(self, text: &str) -> Self {
+        assert!(
+            self.stdout.contains(text),
+            "stdout does not contain `{text}`\n{self}"
+        );
         self
     }
 

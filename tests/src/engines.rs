@@ -2,7 +2,7 @@
 //! console, and calls with their arguments and order.
 //!
 //! `cargo xtask engines --minutes N` compares as many scripts as fit into the time. The test
-//! `engines` compares some generated scripts, and those that once differed.
+//! `engines` compares some generated scripts, and scripts for which the engines once differed.
 
 mod compare;
 mod generate;

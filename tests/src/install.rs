@@ -13,8 +13,8 @@ const TRIES: u32 = 3;
 /// Pause after the first failed attempt; each further pause is twice as long.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Fills a folder once. A stamp file, written last, names the content. Other callers, also in other
-/// processes, wait until the folder is filled.
+/// Fills a folder once. A stamp file names the content and is written last. Other callers, also in
+/// other processes, wait until the folder is filled.
 pub(crate) fn once(
     root: &Path,
     name: &str,

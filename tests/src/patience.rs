@@ -11,6 +11,13 @@ const TRIES: usize = 3;
 /// Factors by which a machine may be slower than the one for which the time limits were chosen.
 pub const SLOWER: [u32; 3] = [1, 4, 20];
 
+/// Returns whether figures are compared with their limits: `cargo xtask bench` runs the test on a
+/// release build.
+#[must_use]
+pub fn is_measured() -> bool {
+    std::env::var_os("AIRLOCK_MEASURED").is_some()
+}
+
 /// Waits until the condition holds.
 #[track_caller]
 pub fn wait_until(mut ready: impl FnMut() -> bool) {

@@ -51,7 +51,7 @@ pub fn installed() -> Option<&'static RealHosts> {
 
 impl RealHosts {
     /// Returns the command that runs one of our modules on a recent Node. Node resolves packages
-    /// from the script's folder, so a copy of the script is placed beside the packages.
+    /// from the script's folder, so a copy of the script is placed next to the packages.
     #[must_use]
     pub fn node(&self, script: &Path) -> Command {
         let name = script.file_name().expect("a script has a name");

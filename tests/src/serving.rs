@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -14,6 +14,17 @@ use serde_json::{Value, json};
 
 use crate::command::Home;
 use crate::patience::PATIENCE;
+use crate::process::Process;
+
+/// Arguments of `airlock serve` that take everything else from the configuration of the home.
+pub const CONFIGURED: [&str; 6] = [
+    "--config",
+    "airlock.toml",
+    "--disclosure",
+    "full",
+    "--start-wait",
+    "600s",
+];
 
 /// A server process; killed at the end of its test.
 #[derive(Debug)]
@@ -50,8 +61,14 @@ impl ServeProcess {
 
     #[must_use]
     pub fn start_in<S: AsRef<OsStr>>(home: Home, args: impl IntoIterator<Item = S>) -> Self {
-        let mut child = home
-            .serve(args)
+        let command = home.serve(args);
+        Self::start_command(home, command)
+    }
+
+    /// Starts this `airlock serve`, and waits until it accepts hosts.
+    #[must_use]
+    pub fn start_command(home: Home, mut command: Command) -> Self {
+        let mut child = command
             .args(["--http", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -87,10 +104,9 @@ impl ServeProcess {
         self.child.id()
     }
 
-    /// Returns the resident memory of the process, or `None` if the system does not report it.
     #[must_use]
-    pub fn resident_bytes(&self) -> Option<u64> {
-        crate::vitals::resident_bytes(&format!("/proc/{}/status", self.child.id()))
+    pub fn process(&self) -> Process {
+        Process(self.pid())
     }
 
     /// Sends a request with these additional headers.
@@ -105,7 +121,7 @@ impl ServeProcess {
         request(&self.address, "GET", path, headers, "")
     }
 
-    /// Opens a session for a host with these `capabilities`, whose client has a name of its own.
+    /// Opens a session for a host with these `capabilities`, whose client has a unique name.
     #[must_use]
     pub fn session(&self, capabilities: &Value) -> Session {
         static CLIENTS: AtomicUsize = AtomicUsize::new(0);
@@ -326,7 +342,7 @@ pub fn message(id: Option<u64>, method: &str, params: &Value) -> String {
 }
 
 /// Sends a request over HTTP/1.0, in which a response ends with its connection.
-fn request(
+pub(crate) fn request(
     address: &str,
     verb: &str,
     path: &str,

@@ -29,7 +29,7 @@ use crate::engine::engine;
 use crate::vitals::{Vitals, settled_back};
 use scene::Scene;
 
-/// Part of every planted credential; none of it may ever appear in output.
+/// Part of every planted credential. No part may ever appear in output.
 pub const CANARY: &str = "airlock-canary";
 
 /// Maximum memory that a run may leave behind in its process.
@@ -40,7 +40,8 @@ pub const KEPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub struct ReachedCall {
     pub tool: &'static str,
     pub args: Value,
-    /// Whether the journal already contained the decision about the call; `None` if not checked.
+    /// Whether the journal contained the decision when the call arrived; `None` if this was not
+    /// checked.
     pub was_recorded: Option<bool>,
 }
 
@@ -51,9 +52,9 @@ pub struct RunOutcome {
     /// The journal file's text.
     pub journal: String,
     pub wall: Duration,
-    /// Whether the process returned to its state from before the run, or what it kept.
+    /// An error if the process kept resources that it did not have before the run.
     pub kept: Result<(), String>,
-    /// The questions shown to the approver, including those of earlier runs.
+    /// The questions shown to the approver, including questions of earlier runs.
     pub shown: Vec<String>,
 }
 
@@ -81,8 +82,8 @@ impl Log {
     }
 
     fn note(&self, tool: &'static str, args: &Value) {
-        /// Maximum number of calls after which the journal is read. Reading it at each of ten
-        /// thousand calls would take too long.
+        /// Number of calls after which the journal is no longer read at each call. Reading it at
+        /// ten thousand calls would take too long.
         const LOOKS_MAX: usize = 100;
         let mut reached = self.reached.lock().expect("the lock of the log");
         let folder = self.look_into.lock().expect("the lock of the log").clone();
@@ -168,7 +169,8 @@ impl Stage {
     pub fn new() -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            // Threads that wrote the use of a grant must not count as threads of the run.
+            // Threads that wrote the use of a grant end soon, so that they do not count as threads
+            // of the run.
             .thread_keep_alive(Duration::from_millis(20))
             .enable_all()
             .build()?;
@@ -271,7 +273,7 @@ impl Stage {
         (report, playing.since.elapsed())
     }
 
-    /// Returns the same case for a machine that is slower by this factor.
+    /// Returns the same case with more time, for a machine that is slower by this factor.
     pub fn slower(&self, case: &CaseFile, times: u32) -> Result<CaseFile> {
         let (mut case, limits) = (case.clone(), limits(case)?);
         for (limit, ms) in [
@@ -297,7 +299,8 @@ impl Stage {
         self.is_reference(&played)
     }
 
-    /// Returns the script of [`Self::reference`] with enough time to run beside other tests.
+    /// Returns the script of [`Self::reference`] with enough time to run at the same time as other
+    /// tests.
     #[must_use]
     pub fn reference_case(&self) -> CaseFile {
         let limits = ["run_wall_ms_max", "guest_cpu_ms_max"];

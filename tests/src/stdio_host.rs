@@ -18,6 +18,8 @@ pub struct StdioHost {
     lines: Receiver<Value>,
     heard: VecDeque<Value>,
     latest: u64,
+    /// The result of `initialize`.
+    pub greeting: Value,
 }
 
 impl StdioHost {
@@ -45,13 +47,14 @@ impl StdioHost {
             lines,
             heard: VecDeque::new(),
             latest: 0,
+            greeting: Value::Null,
         };
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": capabilities,
             "clientInfo": {"name": "a test", "version": "1"},
         });
-        host.request("initialize", &params);
+        host.greeting = host.request("initialize", &params);
         host.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         host
     }

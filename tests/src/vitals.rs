@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::process::Process;
+
 /// Maximum wait for the release of resources. Resources that are still held then count as kept.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -20,7 +22,7 @@ impl Vitals {
     pub fn now() -> Option<Self> {
         give_back_what_is_freed();
         Some(Self {
-            resident_bytes: resident_bytes("/proc/self/status")?,
+            resident_bytes: Process(std::process::id()).resident_bytes()?,
             open_files: std::fs::read_dir("/proc/self/fd").ok()?.count(),
             threads: std::fs::read_dir("/proc/self/task").ok()?.count(),
         })
@@ -31,16 +33,6 @@ impl Vitals {
             && self.open_files <= before.open_files
             && self.threads <= before.threads
     }
-}
-
-/// Reads the resident memory from a process's status file.
-pub(crate) fn resident_bytes(status: &str) -> Option<u64> {
-    let status = std::fs::read_to_string(status).ok()?;
-    let kib = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = kib.trim().trim_end_matches(" kB").trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -134,8 +134,8 @@ fn run_ending_at_deadline_ends_once() {
     assert_eq!(seen, ["done", "stopped"], "{words:?}");
 }
 
-/// Checks that the journal contains one terminal state of the run, and that the report has the
-/// same.
+/// Checks that the journal contains the end of the run once, and that the report contains the same
+/// end.
 fn ended_once(played: &RunOutcome) {
     let lines = played.journal.lines();
     let ends: Vec<Value> = lines

@@ -7,8 +7,8 @@ use tests::binary::airlock;
 use tests::engine::carries_both;
 use wasmtime::{Engine, Module};
 
-/// The sections of the binary that contain the compiled guests. QuickJS exists only if it was
-/// built.
+/// The sections of the binary that contain the guests for scripts. The second section exists only
+/// if QuickJS was built.
 const BOA: &str = ".airlock_guest";
 const QUICKJS: &str = ".airlock_quickjs";
 /// The section of the guest that parses scripts.

@@ -1,5 +1,5 @@
 //! Failing scripts, each with the error report for the model: the error, its position, and the
-//! value that was found. `tests/failing` contains the scripts, each with its report beside it. With
+//! value that was found. `tests/failing` contains the scripts and their reports. With
 //! `AIRLOCK_BLESS=1` the reports are rewritten.
 //!
 //! Both engines give the same report, except for the scripts that `quickjs.toml` lists with the

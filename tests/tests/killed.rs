@@ -27,7 +27,7 @@ done
 
 /// Ignores every signal that can be ignored, and no longer reads stdin.
 const DEAF: &str = "trap '' HUP INT TERM; : > deaf.busy; while :; do sleep 100000; done";
-/// Starts other processes, one of which ignores signals too.
+/// Starts two other processes. One of them ignores SIGHUP and SIGTERM.
 const PARENT: &str =
     "sh -c 'trap \"\" HUP TERM; sleep 100001; :' & sleep 100002 & : > parent.busy; wait";
 /// An approver that waits for another program.
@@ -172,7 +172,7 @@ fn a_killed_serve_leaves_no_server_and_no_approver() {
     let session = serving.session(&json!({}));
     let script = json!({"code": "await Promise.all([deaf.t({}), parent.t({})])"});
     let params = json!({"name": "run_script", "arguments": script});
-    // In a thread, because the response begins only after the end of the run.
+    // A thread waits for the response, because the response begins only after the end of the run.
     std::thread::spawn(move || session.begin(1, "tools/call", &params).status);
     let exists = |file: &str| serving.home.path().join(file).exists();
     wait_until(|| exists("deaf.busy") && exists("asked"));

@@ -1,5 +1,5 @@
 //! Tests tools whose names are hard to write or hard to distinguish. A script can call each of
-//! them, under a name that does not depend on the order of the tool list.
+//! these tools, under a name that does not depend on the order of the tool list.
 
 use airlock::{Broker, InProcessTool, Script};
 use serde_json::{Value, json};

@@ -72,7 +72,7 @@ fn shipped(
 }
 
 /// Measures hostile scripts from the grammar with a test, like [`serve`]: the cost of each script,
-/// and the delay of a good session beside them.
+/// and the delay of a good session during these scripts.
 pub(crate) fn hostile(words: &[&str]) -> Result<()> {
     let count = match words {
         [] => 100_000,
@@ -82,6 +82,18 @@ pub(crate) fn hostile(words: &[&str]) -> Result<()> {
     let count = [("AIRLOCK_SCRIPTS", count.to_string())];
     let complaint = "a hostile script exceeds its limits, or delays other sessions";
     shipped(&["--test", "generated_scripts"], &[], &count, complaint)
+}
+
+/// Measures the memory of many runs under a budget with a test, like [`serve`].
+pub(crate) fn budget() -> Result<()> {
+    let complaint = "runs under a budget fail, or take too much memory";
+    shipped(&["--test", "scale"], &["budget::"], &[], complaint)
+}
+
+/// Measures how soon a resumed run makes its first new call with a test, like [`serve`].
+pub(crate) fn resume() -> Result<()> {
+    let complaint = "a resumed run takes longer than its limit";
+    shipped(&["--test", "scale"], &["resume::"], &[], complaint)
 }
 
 /// Measures all other expensive text from outside with a test, like [`serve`].
@@ -106,14 +118,50 @@ pub(crate) fn proofs(words: &[&str]) -> Result<()> {
         _ => bail!("expected at most one number after `bench proofs`"),
     };
     let test = "no_call_contradicts_diff_or_can_on_random_pairs";
+    let complaint = "a call contradicts an answer about rules";
+    unit_test(test, ("AIRLOCK_POLICY_PAIRS", count), complaint)
+}
+
+/// Measures a new session of `airlock serve` beside 10 and beside many others, with a test of the
+/// library, which is not optimised.
+pub(crate) fn sessions(words: &[&str]) -> Result<()> {
+    let count = match words {
+        [] => 100_000,
+        [count] => count.replace([',', '_'], "").parse::<u64>()?,
+        _ => bail!("expected at most one number after `bench sessions`"),
+    };
+    let test = "new_session_costs_the_same_beside_many_others";
+    let complaint = "a new session costs more beside many others";
+    unit_test(test, ("AIRLOCK_SESSIONS", count), complaint)
+}
+
+/// Runs a unit test with a variable, and shows its output.
+fn unit_test(test: &str, variable: (&str, u64), complaint: &'static str) -> Result<()> {
+    let (name, value) = variable;
     let status = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "airlock", "--lib", test])
+        .args(["test", "--quiet", "--workspace", "--lib", test])
         .args(["--", "--nocapture"])
-        .env("AIRLOCK_POLICY_PAIRS", count.to_string())
+        .env(name, value.to_string())
         .current_dir(paths::root())
         .status()
         .context("cargo could not be started")?;
-    anyhow::ensure!(status.success(), "a call contradicts an answer about rules");
+    if !status.success() {
+        bail!(complaint);
+    }
+    Ok(())
+}
+
+/// Measures the signature at the end of a run, by running a test of the broker and showing its
+/// figures.
+pub(crate) fn signing() -> Result<()> {
+    let test = "time_to_sign_an_end_does_not_depend_on_the_length_of_the_index";
+    let status = Command::new("cargo")
+        .args(["test", "--release", "--quiet", "--workspace", "--lib", test])
+        .args(["--", "--nocapture"])
+        .current_dir(paths::root())
+        .status()
+        .context("cargo could not be started")?;
+    anyhow::ensure!(status.success(), "signing takes longer with a long index");
     Ok(())
 }
 

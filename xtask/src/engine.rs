@@ -26,7 +26,7 @@ const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// File with the digests of accepted modules, one line each, with their sources and compilers.
 const DIGESTS: &str = "sandbox-guest/quickjs/digests";
 
-/// Name of the file beside an image that lists the sources of the image.
+/// Name of the file that lists the sources of an image. The file is in the folder of the image.
 const MADE_FROM: &str = "made-from";
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
@@ -70,7 +70,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         fs::write(&path, digests::with(&committed, &line)?)?;
         println!("accepted in {DIGESTS}");
     } else {
-        hold_against_committed(&committed, &line, twice)?;
+        compare_with_committed(&committed, &line, twice)?;
     }
     fs::write(made.join(MADE_FROM), sources.text())?;
     println!("built in {}; the next build includes it", made.display());
@@ -111,10 +111,10 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
 }
 
 /// Checks that the module has the committed digest for its sources and compilers.
-fn hold_against_committed(committed: &str, line: &str, is_wanted: bool) -> Result<()> {
+fn compare_with_committed(committed: &str, line: &str, must_be_committed: bool) -> Result<()> {
     match digests::judge(committed, line)? {
         DigestStatus::Same => {}
-        DigestStatus::NewSources if is_wanted => bail!(
+        DigestStatus::NewSources if must_be_committed => bail!(
             "{DIGESTS} has no digest for these sources; `cargo xtask engine quickjs --accept` writes it"
         ),
         DigestStatus::NewSources => eprintln!(
@@ -139,7 +139,7 @@ fn build_guest(target: &Path, compiler: &Compiler) -> Result<PathBuf> {
     let stack = format!("link-arg=-zstack-size={}", stack::SHADOW_STACK_BYTES);
     cargo.args(["-C", &stack]);
     cargo.args(["-C", "link-arg=--stack-first"]);
-    // Replaces this machine's paths in the module.
+    // Replaces the paths of this machine in the module's debug information and messages.
     let places = [
         (cargo_home(), "/cargo"),
         (Some(target.to_owned()), "/target"),

@@ -1,4 +1,4 @@
-//! Returns the paths of the workspace and of its target folder.
+//! The paths of the workspace and of its target folder.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The mode `bare`: only the sandbox and a loop around it, without rules, validation, decisions or
-//! a journal. It shows the share of the guest in every figure. The peers, npm packages for the same
-//! purpose, are compared with this mode because they have no rules or journal either.
+//! a journal. It shows which part of every figure the guest causes. The peers, npm packages for the
+//! same purpose, are compared with this mode because they have no rules or journal either.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -22,7 +22,7 @@ use crate::timing::{WARM_UPS, gaps, micros, millis, pss_kib, repeat};
 use crate::work::{AT_ONCE, Work};
 
 const TOOLS: [&str; 4] = ["lookup", "wait", "export", "hang"];
-/// Time is an argument of the guest, so a constant is enough.
+/// The guest gets the time as an argument, so a constant is enough.
 const NOW_MS: u64 = 1_772_000_000_000;
 
 type Reply<'a> = Pin<Box<dyn Future<Output = CallOutcome> + 'a>>;

@@ -35,7 +35,7 @@ struct Full<'a> {
     runtime: Runtime,
     work: &'a Work,
     seen: ToolObservations,
-    // Dropped last, because dropping it removes the journals.
+    // The last field is dropped last, which removes the journals.
     _state: StateDir,
 }
 
@@ -247,7 +247,7 @@ impl StateDir {
 
 impl Drop for StateDir {
     fn drop(&mut self) {
-        // A folder that cannot be removed only uses disk space below the target folder.
+        // If the folder cannot be removed, it only uses disk space below the target folder.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::facts::Facts;
-use crate::id::{CallId, Digest, ToolId};
+use crate::id::{CallId, CallRef, Digest, ToolId};
 use crate::json::{self, BadJson, Bounds};
 use crate::limits::Limits;
 
@@ -22,6 +22,29 @@ pub struct Call {
     pub site: Site,
     /// Facts for rules and labels. Absent if no policy and no label needs them.
     pub facts: Option<Arc<Facts>>,
+    /// What earlier runs of the chain say about the call.
+    pub history: CallHistory,
+}
+
+/// What earlier runs of a chain say about a call that they do not contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallHistory {
+    /// Earlier calls of the same tool that the script has not made again. The call may be one of
+    /// them with other arguments, so a person must be asked.
+    pub near: Vec<EarlierCall>,
+    /// How often people have refused this call.
+    pub refusals: u32,
+}
+
+/// A call of an earlier run of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierCall {
+    pub at: CallRef,
+    pub tool: ToolId,
+    /// The arguments as they are recorded, after secrets are masked.
+    pub args: Option<Args>,
+    /// Whether the outcome of the call is unknown.
+    pub is_unknown: bool,
 }
 
 /// The place in the script where the call was made: 1-based, 0 if unknown.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sandbox_protocol::{OpenCall, ServerStubs, ToolStub};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{Digest, ServerName, ToolId};
@@ -48,8 +49,30 @@ pub struct Tool {
     /// and the call is still sent. `None` if the tool has no such check.
     pub likely_mistakes: Option<ValueCheck>,
     /// Checks the result against the output schema before the script gets it. `None` if the tool
-    /// has no output schema. An unusable check counts as `None`.
+    /// has no output schema. If the check is unusable, the result is not checked.
     pub result_check: Option<ValueCheck>,
+}
+
+impl Tool {
+    /// Whether the tool only reads: the configuration says so, or the description that was accepted
+    /// in the lock file.
+    #[must_use]
+    pub fn is_read(&self) -> bool {
+        let is_claimed = self.effects.claims_read_only == Some(true);
+        self.effects.is_known_read_only() || (self.pinned == Some(true) && is_claimed)
+    }
+
+    /// Whether a call can be repeated without harm: it only reads, or it is idempotent, according to
+    /// the configuration or to the description that was accepted in the lock file. airlock's own
+    /// tools change nothing.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        let is_claimed = self.effects.claims_idempotent == Some(true);
+        self.owner.is_own()
+            || self.is_read()
+            || self.effects.idempotent == Some(true)
+            || (self.pinned == Some(true) && is_claimed)
+    }
 }
 
 /// The owner of a tool. It determines whether a call needs disclosure and an allowing rule.
@@ -76,23 +99,40 @@ impl ToolOwner {
 
 /// The effects that a tool may have outside. The fields separate the configuration from a server's
 /// claims, because no decision uses a claim.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
     /// Whether the tool is read-only, according to the configuration, or to an annotation of a
     /// server whose annotations the configuration trusts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// Whether the tool is destructive, according to the same sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
+    /// Whether a second call with the same arguments has no further effect, according to the same
+    /// sources.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
     /// The server's `annotations.readOnlyHint`, shown to people as a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims_read_only: Option<bool>,
     /// The server's `annotations.destructiveHint`, shown to people as a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims_destructive: Option<bool>,
+    /// The server's `annotations.idempotentHint`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims_idempotent: Option<bool>,
 }
 
 impl Effects {
     #[must_use]
     pub fn is_known_read_only(self) -> bool {
         self.read_only == Some(true)
+    }
+
+    /// Whether neither the configuration nor the server says anything.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -158,6 +198,8 @@ pub struct Server {
     pub name: ServerName,
     /// Name of the script's global object that has the tools as members; a valid identifier.
     pub global: String,
+    /// How the server is reached, without secrets. `None` for tools of this process.
+    pub target: Option<String>,
     pub tools: Vec<Arc<Tool>>,
 }
 
@@ -167,6 +209,23 @@ impl Server {
     pub fn is_own(&self) -> bool {
         self.tools.iter().any(|tool| tool.owner.is_own())
     }
+
+    /// Returns the tools that a script may also call by the server's own name for them, such as
+    /// `server["write-note"]`. Their stubs follow those of all tools. No list shows them.
+    fn tools_under_own_names(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        let room = usize::from(u16::MAX) - self.tools.len();
+        let members: HashSet<&str> = self.tools.iter().map(|it| it.member.as_str()).collect();
+        let tools = self.tools.iter();
+        let named = tools
+            .filter(move |it| is_no_identifier(&it.id.tool.0) && !members.contains(&*it.id.tool.0));
+        named.take(room)
+    }
+}
+
+/// Whether a script can write this name only in brackets. The language gives no such name a meaning.
+fn is_no_identifier(name: &str) -> bool {
+    let is_letter = |it: char| it.is_alphanumeric() || matches!(it, '_' | '$');
+    name.starts_with(|it: char| it.is_ascii_digit()) || !name.chars().all(is_letter)
 }
 
 #[derive(Debug, Clone, Default)]
@@ -245,14 +304,23 @@ impl Catalog {
         self.by_id.get(id)
     }
 
+    /// Returns how a server is reached.
+    #[must_use]
+    pub fn target_of(&self, server: &ServerName) -> Option<&str> {
+        let server = self.servers.iter().find(|it| it.name == *server)?;
+        server.target.as_deref()
+    }
+
     /// Returns the tool of a guest's call, which contains two indexes into [`Catalog::stubs`]. Only
     /// a run knows which catalog its guest was started with, so this is private to the crate.
     #[must_use]
     pub(crate) fn tool_of_call(&self, call: &OpenCall) -> Option<&Arc<Tool>> {
-        self.servers
-            .get(usize::from(call.server))?
-            .tools
-            .get(usize::from(call.tool))
+        let server = self.servers.get(usize::from(call.server))?;
+        let place = usize::from(call.tool);
+        match place.checked_sub(server.tools.len()) {
+            None => server.tools.get(place),
+            Some(place) => server.tools_under_own_names().nth(place),
+        }
     }
 
     /// Returns a catalog with the same tools in the same order, and updates their `stale` flags.
@@ -300,11 +368,22 @@ impl Catalog {
             order: tool.order.iter().map(ToString::to_string).collect(),
             hidden: tool.denied,
         };
+        let under_own_name = |tool: &Arc<Tool>| ToolStub {
+            member: tool.id.tool.0.to_string(),
+            flat: String::new(),
+            short: String::new(),
+            hidden: true,
+            ..stub(tool)
+        };
+        let stubs = |server: &Server| {
+            let also = server.tools_under_own_names().map(under_own_name);
+            server.tools.iter().map(stub).chain(also).collect()
+        };
         self.servers
             .iter()
             .map(|server| ServerStubs {
                 name: server.global.clone(),
-                tools: server.tools.iter().map(stub).collect(),
+                tools: stubs(server),
             })
             .collect()
     }
@@ -323,6 +402,59 @@ mod tests {
     use super::*;
     use crate::testing::tool;
 
+    #[test]
+    fn tool_can_be_called_by_its_own_name_too() {
+        let named = |name: &str, member: &str| {
+            let mut named = tool(&format!("s.{name}"));
+            named.member = member.to_owned();
+            Arc::new(named)
+        };
+        let tools = vec![
+            named("write-note", "write_note"),
+            named("read", "read"),
+            named("2fa", "_2fa"),
+            // The language gives this name a meaning.
+            named("then", "then_"),
+        ];
+        let catalog = Catalog::new(vec![Server {
+            name: ServerName("s".into()),
+            global: "s".into(),
+            target: None,
+            tools,
+        }]);
+        let catalog = catalog.unwrap();
+        let stubs = catalog.stubs().remove(0).tools;
+        let names: Vec<_> = stubs.iter().map(|it| (&*it.member, it.hidden)).collect();
+        assert_eq!(
+            names,
+            [
+                ("write_note", false),
+                ("read", false),
+                ("_2fa", false),
+                ("then_", false),
+                ("write-note", true),
+                ("2fa", true),
+            ]
+        );
+        let called = |place| {
+            let call = OpenCall {
+                ticket: sandbox_protocol::CallTicket(0),
+                server: 0,
+                tool: place,
+                args: Vec::new(),
+                line: 0,
+                column: 0,
+            };
+            catalog
+                .tool_of_call(&call)
+                .map(|it| it.id.tool.0.to_string())
+        };
+        assert_eq!(called(0).as_deref(), Some("write-note"));
+        assert_eq!(called(4).as_deref(), Some("write-note"));
+        assert_eq!(called(5).as_deref(), Some("2fa"));
+        assert_eq!(called(6), None);
+    }
+
     fn check(tools: &[(&str, &str)], expected: Result<usize, BadCatalog>) {
         let tools = tools
             .iter()
@@ -336,6 +468,7 @@ mod tests {
         let server = Server {
             name: ServerName::parse("fs").unwrap(),
             global: "fs".into(),
+            target: None,
             tools,
         };
         let found = Catalog::new(vec![server]).map(|catalog| catalog.tools().count());
@@ -360,6 +493,33 @@ mod tests {
                 server: "fs".into(),
             }),
         );
+    }
+
+    #[test]
+    fn repeatable_tool_is_configured_or_accepted() {
+        let claims = Effects {
+            claims_idempotent: Some(true),
+            claims_read_only: Some(true),
+            ..Effects::default()
+        };
+        let idempotent = Effects {
+            idempotent: Some(true),
+            ..Effects::default()
+        };
+        for (effects, pinned, expected) in [
+            (Effects::default(), None, false),
+            (idempotent, None, true),
+            (claims, None, false),
+            (claims, Some(false), false),
+            (claims, Some(true), true),
+        ] {
+            let tool = Tool {
+                effects,
+                pinned,
+                ..tool("fs.put")
+            };
+            assert_eq!(tool.is_repeatable(), expected, "{effects:?} {pinned:?}");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub enum Code {
     /// The tool's input schema is invalid, so the arguments could not be checked.
     ToolUnusable,
     ServerUnavailable,
+    /// The server requires a login, or more scopes than the login has. The call did nothing.
+    LoginRequired,
     OutcomeUnknown,
     /// The extraction produced no value that fits the schema, or extraction is not available in
     /// this run.
@@ -47,13 +49,18 @@ pub enum Code {
     /// The state that runs share could not be read, so the run did not start.
     StateUnreadable,
     Cancelled,
+    /// The script did something else than in the recorded steps that were replayed. Nothing was
+    /// sent.
+    ResumeDiverged,
+    /// The run to resume is still running, or another run has resumed it. Nothing was started.
+    CannotResume,
     /// The other runs left too few resources for this run. It can be started again later.
     Busy,
     Internal,
 }
 
 impl Code {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 34] = [
         Self::ToolFailed,
         Self::ResultInvalid,
         Self::InvalidArguments,
@@ -64,6 +71,7 @@ impl Code {
         Self::DescriptionChanged,
         Self::ToolUnusable,
         Self::ServerUnavailable,
+        Self::LoginRequired,
         Self::OutcomeUnknown,
         Self::ExtractFailed,
         Self::LimitTime,
@@ -83,11 +91,13 @@ impl Code {
         Self::JournalUnwritable,
         Self::StateUnreadable,
         Self::Cancelled,
+        Self::ResumeDiverged,
+        Self::CannotResume,
         Self::Busy,
         Self::Internal,
     ];
 
-    /// Returns this code as texts and files spell it.
+    /// Returns the word for this code in messages and files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -101,6 +111,7 @@ impl Code {
             Self::DescriptionChanged => "description-changed",
             Self::ToolUnusable => "tool-unusable",
             Self::ServerUnavailable => "server-unavailable",
+            Self::LoginRequired => "login-required",
             Self::OutcomeUnknown => "outcome-unknown",
             Self::ExtractFailed => "extract-failed",
             Self::LimitTime => "limit-time",
@@ -120,6 +131,8 @@ impl Code {
             Self::JournalUnwritable => "journal-unwritable",
             Self::StateUnreadable => "state-unreadable",
             Self::Cancelled => "cancelled",
+            Self::ResumeDiverged => "resume-diverged",
+            Self::CannotResume => "cannot-resume",
             Self::Busy => "busy",
             Self::Internal => "internal",
         }

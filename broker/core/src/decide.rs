@@ -59,27 +59,78 @@ pub struct Refusal {
 
 #[must_use]
 pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grants) -> Decision {
+    let (tool, consulted) = match consult(&call, decision_context) {
+        Ok(consulted) => consulted,
+        Err(Objection {
+            code,
+            reasons,
+            told,
+        }) => return Decision::Deny(Refusal::new(call, code, reasons, &told)),
+    };
+    let RuleVerdict { reasons, .. } = &consulted;
+    match consulted.level {
+        Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons.clone()), grants)),
+        Level::Deny | Level::AskRun | Level::AskCall => {
+            let allowed_so_far = grants.allowed_so_far(&tool.id);
+            let pending = PendingCall::new(call, Arc::clone(tool), consulted, allowed_so_far);
+            reconsider(pending, grants)
+        }
+    }
+}
+
+/// Returns whether a call would be denied, so that not even its recorded outcome may be used.
+#[must_use]
+pub fn is_denied(call: &Call, decision_context: &DecisionContext) -> bool {
+    consult(call, decision_context).is_err()
+}
+
+/// Why a call is denied.
+struct Objection {
+    code: Code,
+    reasons: Vec<String>,
+    told: Vec<String>,
+}
+
+impl Objection {
+    fn new(code: Code, reasons: Vec<String>) -> Self {
+        let told = reasons.clone();
+        Self {
+            code,
+            reasons,
+            told,
+        }
+    }
+}
+
+/// Makes all checks of a call, and asks the rules. The level of the result is never `Deny`.
+fn consult<'a>(
+    call: &Call,
+    decision_context: &'a DecisionContext,
+) -> Result<(&'a Arc<Tool>, RuleVerdict), Objection> {
     let Some(tool) = decision_context.catalog.find(&call.tool) else {
         let reasons = vec!["the tool is not known in this run".into()];
-        return deny(call, Code::NotDisclosed, reasons);
+        return Err(Objection::new(Code::NotDisclosed, reasons));
     };
     if let Some(denied) = decision_context.rules.always_denied(tool.owner, &tool.id) {
-        let refusal = Refusal::new(call, Code::Denied, denied.reasons, &denied.told);
-        return Decision::Deny(refusal);
+        return Err(Objection {
+            code: Code::Denied,
+            reasons: denied.reasons,
+            told: denied.told,
+        });
     }
     if let Some((code, why)) = decision_context.disclosed.objection(tool) {
-        return deny(call, code, vec![why]);
+        return Err(Objection::new(code, vec![why]));
     }
     if tool.pinned == Some(false) {
         let why = "the tool's description differs from the accepted one in the lock file";
-        return deny(call, Code::DescriptionChanged, vec![why.into()]);
+        return Err(Objection::new(Code::DescriptionChanged, vec![why.into()]));
     }
     if let Some(why) = tool.args_check.unusable() {
-        return deny(call, Code::ToolUnusable, vec![cut(&why)]);
+        return Err(Objection::new(Code::ToolUnusable, vec![cut(&why)]));
     }
     if tool.stale {
         let why = "the server changed this tool's description, and the new one could not be loaded";
-        return deny(call, Code::DescriptionChanged, vec![why.into()]);
+        return Err(Objection::new(Code::DescriptionChanged, vec![why.into()]));
     }
     let findings = tool.args_check.findings(call.args.value());
     if !findings.is_empty() {
@@ -88,22 +139,31 @@ pub fn decide(call: Call, decision_context: &DecisionContext, grants: &mut Grant
             .take(FINDINGS_MAX)
             .map(|it| cut(it))
             .collect();
-        return deny(call, Code::InvalidArguments, findings);
+        return Err(Objection::new(Code::InvalidArguments, findings));
     }
     if let Some(why) = tool.labelling.objection(call.args.value()) {
-        return deny(call, Code::InvalidArguments, vec![cut(&why)]);
+        return Err(Objection::new(Code::InvalidArguments, vec![cut(&why)]));
     }
-    let consulted = decision_context.rules.consult_for_owner(tool.owner, &call);
-    let RuleVerdict { reasons, told, .. } = &consulted;
-    match consulted.level {
-        Level::Deny => Decision::Deny(Refusal::new(call, Code::Denied, reasons.clone(), told)),
-        Level::Allow => Decision::Allow(authorize(call, tool, Why::rules(reasons.clone()), grants)),
-        Level::AskRun | Level::AskCall => {
-            let allowed_so_far = grants.allowed_so_far(&tool.id);
-            let pending = PendingCall::new(call, Arc::clone(tool), consulted, allowed_so_far);
-            reconsider(pending, grants)
-        }
+    let mut consulted = decision_context.rules.consult_for_owner(tool.owner, call);
+    if consulted.level == Level::Deny {
+        return Err(Objection {
+            code: Code::Denied,
+            reasons: consulted.reasons,
+            told: consulted.told,
+        });
     }
+    if !call.history.near.is_empty() {
+        consulted.level = Level::AskCall;
+        let why = "an earlier run of this chain called this tool with other arguments, and the script \
+                   has not made that call again";
+        consulted.reasons.push(why.into());
+    }
+    if call.history.refusals > 0 && consulted.level != Level::Allow {
+        let times = call.history.refusals;
+        let why = format!("people refused this call {times} times earlier in this chain");
+        consulted.reasons.push(why);
+    }
+    Ok((tool, consulted))
 }
 
 /// Turns a human's answer into the decision on the call that was asked about.
@@ -114,7 +174,9 @@ pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Deci
         Answer::AllowDeclassified => allow_declassified(pending, grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
-        Answer::Unanswered => refuse(pending, Code::Unanswered, "no answer came"),
+        Answer::Unanswered => refuse(pending, Code::Unanswered, "no person answered"),
+        // The question is not what became of an earlier call.
+        Answer::Stated(_) => refuse(pending, Code::Unanswered, "invalid answer"),
         Answer::Invalid { why } => {
             let reason = format!("invalid answer: {}", cut(&why));
             refuse(pending, Code::Unanswered, &reason)
@@ -276,19 +338,13 @@ pub(crate) fn cut(finding: &str) -> String {
     finding.chars().take(FINDING_CHARS_MAX).collect()
 }
 
-/// Returns a refusal whose message contains all reasons.
-fn deny(call: Call, code: Code, reasons: Vec<String>) -> Decision {
-    let told = reasons.clone();
-    Decision::Deny(Refusal::new(call, code, reasons, &told))
-}
-
 impl Refusal {
     fn new(call: Call, code: Code, reasons: Vec<String>, told: &[String]) -> Self {
         let verb = match code {
             Code::InvalidArguments => "was not made, its arguments are invalid",
             Code::ToolUnusable => "was not made",
             Code::Refused => "was refused by the approver",
-            Code::Unanswered => "was not approved: no answer came",
+            Code::Unanswered => "was not approved: no person answered",
             _ => "was denied",
         };
         let colon = if told.is_empty() { "" } else { ": " };

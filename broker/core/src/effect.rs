@@ -23,8 +23,8 @@ use crate::report::Report;
 
 #[derive(Debug)]
 pub enum Effect {
-    /// Write this entry to disk before anything that follows. `sync`: it must also survive a crash
-    /// of the machine.
+    /// Write this entry to disk before anything that follows. With `sync`, the entry must also
+    /// survive a crash of the machine.
     Append { entry: Entry, sync: bool },
     /// Start the guest; answered by [`Event::Stepped`] or [`Event::GuestStopped`].
     StartGuest(Box<Start>),
@@ -42,7 +42,7 @@ pub enum Effect {
     /// Tell the server that the result of this call is no longer needed. No answer is expected.
     CancelCall(CallId),
     /// Put this question to a human; answered by [`Event::Answered`].
-    Ask(Question),
+    Ask(Box<Question>),
     /// Withdraw the question about this call; its answer is no longer needed.
     WithdrawAsk(CallId),
     /// Pass this inquiry on to the host; answered by [`Event::InquiryEnded`].
@@ -117,6 +117,14 @@ pub enum Event {
     /// Something outside requests the end of the run.
     Cancelled {
         why: String,
+        /// Whether outcomes of calls in flight can still arrive.
+        may_wait: bool,
+    },
+    /// The caller dropped the run. The run is suspended if it waits only for people and may be
+    /// suspended; otherwise it is cancelled.
+    Abandoned {
+        why: String,
+        may_wait: bool,
     },
 }
 

@@ -44,8 +44,8 @@ pub struct Facts {
     /// Argument fields whose destination does not occur in any trusted source.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub dest_unexplained: BTreeSet<String>,
-    /// Earlier results that the arguments repeat. Evidence for the approver; never a reason to
-    /// allow.
+    /// Earlier results that the arguments repeat. They are evidence for the approver, and never a
+    /// reason to allow the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<RepeatedText>,
     /// Destination and path fields whose text may be mistaken for another.
@@ -83,6 +83,12 @@ pub struct Counts {
     /// Total size of the arguments that were sent to tools that write outside.
     pub bytes_run: u64,
     pub bytes_session: u64,
+}
+
+impl Counts {
+    /// The number that rules see for calls of a session that nothing counted. It is the largest one
+    /// that Cedar knows, so it exceeds every limit.
+    pub const LARGEST: u64 = u64::MAX / 2;
 }
 
 /// The time of the call, in UTC.

@@ -13,10 +13,12 @@ mod shares;
 mod texts;
 mod tracker;
 
-pub(crate) use destination::{can_be_address, can_be_domain, domain_of, web_address_of};
+pub use destination::{can_be_address, can_be_domain, domain_of, web_address_of};
 pub use known_destinations::{BadDestination, KnownDestinations};
 pub use label_config::{LabelConfig, LabelMisfit, LabelRule, UnmatchedLabelRule};
 pub(crate) use paths::named;
 pub use paths::{NamedPath, ResolvedPath, Roots};
-pub use tracker::{Declassification, FlowSpec, SessionFlow, large_texts};
-pub(crate) use tracker::{FlowTracker, facts_without_run};
+pub(crate) use tracker::FlowTracker;
+pub use tracker::{
+    Declassification, FlowSpec, SessionFlow, StartLabels, facts_without_run, large_texts,
+};

@@ -1,11 +1,12 @@
-//! A grant is a human's approval of several calls under fixed conditions. A grant only turns "ask"
-//! into "allow". It has no effect on denied calls, nor on calls that each need an answer. Allowing
-//! a call also consumes one use of the grant.
+//! A grant is a human's approval of several calls under fixed conditions. A grant only changes
+//! "ask" to "allow", and each allowed call consumes one use. Calls that are denied, or that need an
+//! answer for each call, are not affected.
 //!
 //! This module counts the uses of grants for one run. The shell stores the grants that several runs
 //! share and counts their uses; this module only knows their terms.
 
 mod condition;
+mod folder;
 mod proposal;
 
 use std::collections::HashMap;
@@ -19,9 +20,10 @@ use crate::catalog::Tool;
 use crate::id::{Digest, GrantId, RunId, ToolId};
 use crate::labels::Labels;
 
-pub use condition::{BadCondition, Condition, FIELDS_MAX, FieldValue};
+pub use condition::{BadCondition, Condition, FIELDS_MAX, FieldValue, field_text};
 use proposal::AskedCalls;
 pub use proposal::Proposal;
+pub(crate) use proposal::ScriptAndInput;
 
 /// Maximum number of open grants per tool in one run. At this limit, an answer only allows the call
 /// that was asked about.
@@ -132,7 +134,7 @@ pub struct Binding {
     pub policy: Digest,
     /// The approver that answers the questions of this run.
     pub approver: String,
-    /// The scopes besides the run itself for which a grant may be given.
+    /// The scopes, in addition to the run itself, for which a grant may be given.
     pub scopes: Vec<Scope>,
 }
 
@@ -141,7 +143,7 @@ pub struct Binding {
 pub struct GrantSpec {
     /// The approver that answers the run's questions.
     pub approver: String,
-    /// The scopes besides the run itself for which grants are stored.
+    /// The scopes, in addition to the run itself, for which grants are stored.
     pub scopes: Vec<Scope>,
     /// Grants from files, and grants of the run's session and project.
     pub grants: Vec<Grant>,
@@ -191,7 +193,7 @@ impl Grant {
         }
     }
 
-    /// Returns why the grant cannot allow any call at this time.
+    /// Returns why the grant cannot allow any more calls at this time, or `None` if it can.
     #[must_use]
     pub fn spent(&self, now_ms: u64) -> Option<&'static str> {
         if self.uses >= self.uses_max.get() {
@@ -296,7 +298,8 @@ impl Grants {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Takes one use of the first grant that covers this call.
+    /// Takes one use of the first grant that covers this call. Returns `None` if no grant covers
+    /// it.
     pub(crate) fn consume(&mut self, call: &Call) -> Option<GrantMatch> {
         let now_ms = self.now_ms;
         let grants = self.open.get_mut(&call.tool)?;
@@ -340,7 +343,7 @@ impl Grants {
             .any(|grant| grant.covers(call, self.now_ms))
     }
 
-    /// Whether no grant has uses left.
+    /// Whether all grants are used up.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
         self.open.is_empty()
@@ -361,14 +364,14 @@ impl Grants {
         }
     }
 
-    /// Uncounts a call that was allowed but not sent in time.
+    /// Removes a call from the count, because it was allowed but not sent in time.
     pub(crate) fn note_lapsed(&mut self, tool: &ToolId) {
         if let Some(count) = self.allowed.get_mut(tool) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// Records a call that is about to be asked about and that a grant can cover.
+    /// Records a call about which the approver will be asked and which a grant can cover.
     pub(crate) fn note_asked(&mut self, call: &Call) {
         let labels = labels_of(call);
         match self.seen.get_mut(&call.tool) {
@@ -382,9 +385,14 @@ impl Grants {
 
     /// Returns a grant that would have covered the calls of the tool that were asked about. The
     /// grant has not been given; `calls` becomes its number of uses.
-    pub(crate) fn needed(&self, tool: &Tool, calls: NonZeroU32, script: &str) -> Option<Grant> {
+    pub(crate) fn needed(
+        &self,
+        tool: &Tool,
+        calls: NonZeroU32,
+        run: ScriptAndInput<'_>,
+    ) -> Option<Grant> {
         let seen = self.seen.get(&tool.id)?;
-        let proposal = seen.proposal(calls.get(), script)?;
+        let proposal = seen.proposal(calls.get(), run)?;
         Some(Grant {
             id: GrantId("".into()),
             scope: Scope::Run,
@@ -405,8 +413,13 @@ impl Grants {
 
     /// Returns the grant to propose; `waiting` is the number of calls of the tool that wait for an
     /// answer.
-    pub(crate) fn proposal(&self, tool: &ToolId, waiting: u32, script: &str) -> Option<Proposal> {
-        self.seen.get(tool)?.proposal(waiting, script)
+    pub(crate) fn proposal(
+        &self,
+        tool: &ToolId,
+        waiting: u32,
+        run: ScriptAndInput<'_>,
+    ) -> Option<Proposal> {
+        self.seen.get(tool)?.proposal(waiting, run)
     }
 }
 

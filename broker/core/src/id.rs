@@ -80,6 +80,32 @@ pub struct RunId(pub Arc<str>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallId(pub u32);
 
+/// One call of one run of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallRef {
+    pub run: RunId,
+    pub call: CallId,
+}
+
+impl CallRef {
+    /// Parses the form `RUN:CALL` that `Display` writes.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (run, call) = text.rsplit_once(':')?;
+        let call = call.parse().ok().filter(|call| *call > 0)?;
+        (!run.is_empty()).then(|| Self {
+            run: RunId(run.into()),
+            call: CallId(call),
+        })
+    }
+}
+
+impl fmt::Display for CallRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.run.0, self.call.0)
+    }
+}
+
 /// The id of a grant. Grants for one run are numbered within the run: 1, 2, 3 … in the order in
 /// which they were given. A shared grant has a globally unique id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -117,6 +143,19 @@ mod tests {
         }
         for bad in ["", "2fs", "a.b", "ä", "a b", &"a".repeat(65)] {
             assert!(ServerName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn call_ref_parses_what_it_displays() {
+        let at = CallRef {
+            run: RunId("01m8".into()),
+            call: CallId(7),
+        };
+        assert_eq!(at.to_string(), "01m8:7");
+        assert_eq!(CallRef::parse("01m8:7"), Some(at));
+        for bad in ["01m8", "01m8:", "01m8:0", ":7", "01m8:x"] {
+            assert_eq!(CallRef::parse(bad), None, "{bad}");
         }
     }
 

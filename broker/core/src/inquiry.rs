@@ -14,7 +14,7 @@ pub struct InquiryId(pub u32);
 pub struct Inquiry {
     pub id: InquiryId,
     pub call: CallId,
-    /// Other calls under way that the inquiry may belong to, since not every server names the call.
+    /// Other calls under way to which the inquiry may belong. Not every server names the call.
     pub or: Vec<CallId>,
     pub wants: InquiryKind,
     /// Digest of everything that the server asked.
@@ -39,7 +39,7 @@ pub enum InquiryKind {
 }
 
 impl InquiryKind {
-    /// Returns words for a person that complete "the server asks for …".
+    /// Returns words that complete the sentence "the server asks for …" for a person.
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl InquiryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InquiryEnd {
-    /// An answer came, and the server receives it.
+    /// An answer came and is sent to the server.
     Answered,
     /// The person or the host declined.
     Declined,

@@ -1,7 +1,8 @@
 //! The journal: the record that a run writes before and after each action. The format is versioned:
 //! [`Chain`] seals entries into lines, and [`read`] reads them.
 //!
-//! The entries of a call: `asked` and `answered` if a human was needed, `decided` before anything
+//! The entries of a call: `asked` and `answered` if a human was needed (and `stated` if the answer
+//! says what became of an earlier call), `decided` before anything
 //! leaves, `settled` once its outcome is known. A call with an allowing `decided` and no `settled`
 //! is in doubt. If the server asked something of the host, `inquired` and `inquiry-ended` come
 //! between these two entries.
@@ -9,24 +10,31 @@
 mod chain;
 mod content;
 mod grants;
+mod payload;
 mod read;
+mod redact;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Args, Site};
+use crate::catalog::Effects;
 use crate::code::Code;
 use crate::facts::Facts;
-use crate::flow::Declassification;
-use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
+use crate::flow::{Declassification, StartLabels};
+use crate::id::{CallId, CallRef, Digest, RunId, ServerName, ToolId};
 use crate::inquiry::{InquiryEnd, InquiryId, InquiryKind};
+use crate::labels::Labels;
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
+use crate::statement::Statement;
 
-pub use chain::{Chain, Redact, SealError};
+pub use chain::{Chain, SealError};
 pub use grants::{GrantClaimedEntry, GrantGivenEntry, GrantHead, GrantUse, GrantVoidedEntry};
+pub use payload::payload;
 pub use read::{BrokenLine, CutPoint, JournalLine, VerifiedJournal, read};
+pub use redact::{Piece, Redact};
 
 /// Version of the format that is written. Since version 2, every digest of content is the digest of
 /// the content as it is recorded, after secrets are masked, so a reader can compare them.
@@ -47,6 +55,7 @@ pub enum Body {
     RunStarted(Box<RunStartedEntry>),
     Asked(Box<AskedEntry>),
     Answered(AnsweredEntry),
+    Stated(Box<StatedEntry>),
     GrantGiven(Box<GrantGivenEntry>),
     GrantVoided(Box<GrantVoidedEntry>),
     GrantClaimed(Box<GrantClaimedEntry>),
@@ -54,11 +63,13 @@ pub enum Body {
     Inquired(InquiredEntry),
     InquiryEnded(InquiryEndedEntry),
     Settled(Box<SettledEntry>),
+    Reused(Box<ReusedEntry>),
     Resumed(ResumedEntry),
+    Suspended(SuspendedEntry),
     Ended(Box<EndedEntry>),
 }
 
-/// The header: everything that a replay needs besides the outcomes.
+/// The header: everything that a replay needs in addition to the outcomes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStartedEntry {
     pub run: RunId,
@@ -87,12 +98,56 @@ pub struct RunStartedEntry {
     /// What people had declassified in the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declassified: Vec<Declassification>,
+    /// The labels with which the run started; absent if the run computes no facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<StartLabels>,
+    /// The version of the program that wrote the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Who started the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The host's name from `clientInfo`; absent if no host started the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The session of the run, as `airlock sessions list` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The place of the run in its chain; absent for a run that resumes no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainPosition>,
+    /// Servers named with `--same-server`: their results are reused although their target changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_servers: Vec<ServerName>,
+    /// Whether the script or the input is recorded with masked secrets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedServer {
     pub name: ServerName,
     pub global: String,
+    /// How the server is reached, without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+/// The run that another run resumes, and the digest of the last line of its journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Predecessor {
+    pub run: RunId,
+    pub head: Digest,
+}
+
+/// The place of a run in its chain. The first run of a chain has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainPosition {
+    /// The first run of the chain, whose id names the chain.
+    pub root: RunId,
+    /// The number of the run in its chain. The first run that resumes has number 2.
+    pub number: u32,
+    pub predecessor: Predecessor,
 }
 
 /// A tool with the names and the description that it had in this run.
@@ -105,6 +160,12 @@ pub struct StartedTool {
     /// Whether the tool is read-only, according to the configuration.
     pub read_only: Option<bool>,
     pub description: Digest,
+    /// Digest of the server's own description, without any tool file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Digest>,
+    /// Whether a call of the tool can be repeated without harm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeatable: Option<bool>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +180,34 @@ pub struct AskedEntry {
     #[serde(flatten)]
     pub site: Site,
     pub reasons: Vec<String>,
+    /// Texts of the `@prompt` annotations of the matching rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<String>,
+    /// The labels that the result would add to the run.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub reads: Labels,
+    /// The tool's effects, as the person was shown them.
+    #[serde(default, skip_serializing_if = "Effects::is_unknown")]
+    pub effects: Effects,
     pub shown: Digest,
+    /// Earlier calls of the chain beside which a doubtful call was shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<CallRef>,
+    /// The call that the question is about, if it is what became of an earlier call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome_of: Option<CallRef>,
+    /// Whether the arguments are recorded with masked secrets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
+}
+
+/// A person stated during the run what became of a call whose outcome is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedEntry {
+    /// The call with the same arguments, about which the person was asked.
+    pub call: CallId,
+    #[serde(flatten)]
+    pub statement: Statement,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +228,8 @@ pub enum AnswerWord {
     AllowDeclassified,
     AllowTool,
     Refuse,
+    /// What became of an earlier call; `stated` follows.
+    Stated,
     Unanswered,
     /// The reply was not a valid answer to the question.
     Invalid,
@@ -171,6 +261,19 @@ pub struct DecidedEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     pub grant: Option<GrantUse>,
+    /// The earlier call of the chain that this call repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<CallRef>,
+    /// The earlier call with the same arguments because of which this call was not made: the outcome
+    /// of the earlier call is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<CallRef>,
+    /// Earlier calls of the chain beside which a doubtful call was decided.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<CallRef>,
+    /// Whether the arguments are recorded with masked secrets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 /// The final decision on a call, after the answer if the call was asked about.
@@ -219,12 +322,40 @@ pub struct SettledEntry {
     /// Digest of the payload's text, with which the script's promise settled.
     pub payload_digest: Digest,
     pub payload_bytes: u64,
-    /// The payload's text, exactly as the guest got it. Absent if it is longer than
-    /// `journal_payload_bytes_max`, or if the guest got nothing.
+    /// The payload's text, exactly as the guest got it or would have got it. Absent if it is longer
+    /// than `journal_payload_bytes_max`, or if the run ended before the outcome was known.
     pub payload: Option<String>,
     /// Whether the outcome was passed on to the guest. False if the run ended first.
     pub told: bool,
     pub ms: u64,
+    /// Whether the payload is recorded with masked secrets that the guest got unmasked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
+}
+
+/// A call that was not made, because its outcome is recorded in an earlier run of the chain. The
+/// script got the recorded outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReusedEntry {
+    pub call: CallId,
+    pub tool: ToolId,
+    pub args_digest: Digest,
+    #[serde(flatten)]
+    pub site: Site,
+    /// The call whose outcome was reused.
+    pub from: CallRef,
+    pub outcome: ReportedOutcome,
+    pub code: Option<Code>,
+    /// Digest of the payload, as the earlier journal records it.
+    pub payload_digest: Digest,
+}
+
+/// The last entry of a run that waits for people without a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuspendedEntry {
+    /// The calls with open questions.
+    pub calls: Vec<CallId>,
+    pub usage: Usage,
 }
 
 /// The guest was resumed, with everything that it received. Jumps of the run's clock before the
@@ -246,7 +377,13 @@ pub struct EndedEntry {
     pub code: Option<Code>,
     pub error: Option<ReportedError>,
     pub value_digest: Option<Digest>,
+    /// The script's value as JSON text; absent if the script returned none, or a long one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
     pub usage: Usage,
+    /// Whether the value is recorded with masked secrets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub masked: bool,
 }
 
 impl Body {
@@ -256,13 +393,19 @@ impl Body {
         match self {
             Self::Asked(asked) => Some(asked.call),
             Self::Answered(answered) => Some(answered.call),
+            Self::Stated(stated) => Some(stated.call),
             Self::GrantGiven(given) => Some(given.call),
             Self::GrantClaimed(claimed) => Some(claimed.call),
             Self::Decided(decided) => Some(decided.call),
             Self::Inquired(inquired) => Some(inquired.call),
             Self::InquiryEnded(ended) => Some(ended.call),
             Self::Settled(settled) => Some(settled.call),
-            Self::RunStarted(_) | Self::GrantVoided(_) | Self::Resumed(_) | Self::Ended(_) => None,
+            Self::Reused(reused) => Some(reused.call),
+            Self::RunStarted(_)
+            | Self::GrantVoided(_)
+            | Self::Resumed(_)
+            | Self::Suspended(_)
+            | Self::Ended(_) => None,
         }
     }
 
@@ -270,14 +413,20 @@ impl Body {
     /// the rest. The header is bounded by the sizes of what it repeats.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        const REST_BYTES: u64 = 600;
+        const REST_BYTES: u64 = 700;
+        const CALL_REF_BYTES: u64 = 60;
         let texts = |texts: &[String]| texts.iter().map(|text| quoted_bytes(text)).sum::<u64>();
         let long = match self {
-            Self::Asked(asked) => asked.args.bytes().len() as u64 + texts(&asked.reasons),
+            Self::Asked(asked) => {
+                let near = asked.near.len() as u64 * CALL_REF_BYTES;
+                let texts = texts(&asked.reasons) + texts(&asked.prompts);
+                asked.args.bytes().len() as u64 + texts + near
+            }
             Self::Decided(decided) => {
                 let args = decided.args.as_ref().map_or(0, |args| args.bytes().len());
                 let told = decided.told.as_deref().map_or(0, quoted_bytes);
-                args as u64 + told + texts(&decided.reasons) + texts(&decided.warnings)
+                let near = decided.near.len() as u64 * CALL_REF_BYTES;
+                args as u64 + told + texts(&decided.reasons) + texts(&decided.warnings) + near
             }
             Self::Settled(settled) => {
                 let texts = [&settled.payload, &settled.why];
@@ -288,14 +437,17 @@ impl Body {
                     .sum()
             }
             Self::GrantGiven(given) => quoted_bytes(&given.condition.to_string()),
+            Self::Stated(stated) => stated.statement.result().map_or(0, quoted_bytes),
             Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
+            Self::Suspended(suspended) => suspended.calls.len() as u64 * 8,
+            Self::Ended(ended) => ended.value.as_deref().map_or(0, quoted_bytes),
             Self::RunStarted(_)
+            | Self::Reused(_)
             | Self::Answered(_)
             | Self::GrantVoided(_)
             | Self::GrantClaimed(_)
             | Self::Inquired(_)
-            | Self::InquiryEnded(_)
-            | Self::Ended(_) => 0,
+            | Self::InquiryEnded(_) => 0,
         };
         REST_BYTES + long
     }

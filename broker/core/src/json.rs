@@ -187,7 +187,8 @@ mod tests {
         check(&format!("\"{}\"", "x".repeat(70)), Err("72 bytes"));
     }
 
-    /// serde_json misreads an object that starts with this key: it parses the text in it.
+    /// serde_json parses the text inside an object that starts with this key, instead of the object
+    /// itself.
     const RESERVED: &str = "$serde_json::private::RawValue";
 
     #[test]

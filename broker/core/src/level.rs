@@ -11,7 +11,7 @@ pub enum Level {
     /// A grant covers the call, or a human is asked.
     #[serde(rename = "ask")]
     AskRun,
-    /// A human is asked about this very call; a grant cannot cover it.
+    /// A human is asked about this single call. A grant cannot cover it.
     AskCall,
     Deny,
 }

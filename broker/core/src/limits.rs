@@ -2,88 +2,161 @@
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
+const MIB: u64 = 1024 * 1024;
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Milliseconds,
+    Bytes,
+    Count,
+}
+
+/// One limit of a run, as people set it.
+#[derive(Debug)]
+pub struct RunLimit {
+    /// The name in `--limit NAME=VALUE` and under `[limits]`.
+    pub name: &'static str,
+    /// The limit's own flag, which only common limits have.
+    pub flag: Option<&'static str>,
+    pub unit: Unit,
+    pub what: &'static str,
+    pub read: fn(&Limits) -> u64,
+    /// Returns false if the value does not fit the limit's type.
+    pub write: fn(&mut Limits, u64) -> bool,
+    field: &'static str,
+    min: u64,
+    max: u64,
+}
+
+const fn only(flags: &[&'static str]) -> Option<&'static str> {
+    match flags {
+        [flag] => Some(flag),
+        _ => None,
+    }
+}
+
+/// Declares each limit once: its field, default and bounds, and its name, flag, unit and meaning for
+/// people.
+macro_rules! limits {
+    ($(
+        $(#[$about:meta])*
+        $field:ident: $type:ty = $default:expr, $min:expr, $max:expr,
+            $name:literal $($flag:literal)?, $unit:ident, $what:literal;
+    )*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Limits {
+            $($(#[$about])* pub $field: $type,)*
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        /// All limits of a run.
+        pub const RUN_LIMITS: &[RunLimit] = &[$(RunLimit {
+            name: $name,
+            flag: only(&[$($flag)?]),
+            unit: Unit::$unit,
+            what: $what,
+            read: |limits| u64::from(limits.$field),
+            write: |limits, value| value.try_into().map(|value| limits.$field = value).is_ok(),
+            field: stringify!($field),
+            min: $min,
+            max: $max,
+        },)*];
+    };
+}
+
+limits! {
     /// Maximum time on the run's clock, sleeps included.
-    pub run_wall_ms_max: u64,
+    run_wall_ms_max: u64 = 30_000, 1, 7 * DAY_MS,
+        "timeout" "--timeout", Milliseconds, "duration of a run, including sleeps";
     /// Maximum computing time of the guest over all its steps.
-    pub guest_cpu_ms_max: u64,
-    pub guest_memory_bytes_max: u64,
+    guest_cpu_ms_max: u64 = 10_000, 1, DAY_MS,
+        "cpu", Milliseconds, "computing time of the script";
+    guest_memory_bytes_max: u64 = 256 * MIB, 16 * MIB, 4096 * MIB,
+        "memory" "--memory", Bytes, "memory of the sandbox";
     /// Maximum depth of nested calls in the script.
-    pub recursion_max: u32,
-    pub script_bytes_max: u32,
-    pub input_bytes_max: u32,
-    pub args_bytes_max: u32,
+    recursion_max: u32 = 2_000, 16, 2_000,
+        "recursion", Count, "nesting of function calls";
+    script_bytes_max: u32 = 1024 * 1024, 1, 16 * MIB,
+        "script", Bytes, "size of the script's text";
+    input_bytes_max: u32 = 16 * 1024 * 1024, 0, 256 * MIB,
+        "input", Bytes, "size of `input`, as JSON";
+    args_bytes_max: u32 = 4 * 1024 * 1024, 2, 64 * MIB,
+        "args", Bytes, "size of the arguments of one call";
     /// Maximum size of one tool result, as received.
-    pub result_bytes_max: u32,
+    result_bytes_max: u32 = 16 * 1024 * 1024, 2, 256 * MIB,
+        "result", Bytes, "size of the result of one call";
     /// Maximum size of the value that the script returns.
-    pub value_bytes_max: u32,
+    value_bytes_max: u32 = 4 * 1024 * 1024, 1, 256 * MIB,
+        "value", Bytes, "size of the value that the script returns";
     /// Maximum number of console bytes kept; the rest is counted and dropped.
-    pub console_bytes_max: u32,
+    console_bytes_max: u32 = 256 * 1024, 0, 64 * MIB,
+        "output" "--max-output", Bytes,
+        "size of the console output that is kept; the rest is only counted";
     /// Number of console bytes, kept or dropped, after which the run is stopped.
-    pub console_flood_bytes_max: u64,
-    pub calls_max: u32,
-    pub calls_in_flight_max: u32,
-    /// Maximum time of one call, from leaving to its reply.
-    pub call_wall_ms_max: u64,
+    console_flood_bytes_max: u64 = 16 * MIB, 1, 4096 * MIB,
+        "flood", Bytes, "size of all console output; a run that prints more is stopped";
+    calls_max: u32 = 1_000, 0, 1_000_000,
+        "calls" "--max-calls", Count, "number of calls in one run";
+    calls_in_flight_max: u32 = 16, 1, 10_000,
+        "in-flight" "--max-in-flight", Count, "number of concurrent calls in one run";
+    /// Maximum time of one call, from when it is sent until the reply.
+    call_wall_ms_max: u64 = 60_000, 1, DAY_MS,
+        "call-timeout" "--call-timeout", Milliseconds, "time until the reply to one call";
     /// How long a question may stay open before it counts as unanswered.
-    pub ask_wall_ms_max: u64,
+    ask_wall_ms_max: u64 = 300_000, 1, 7 * DAY_MS,
+        "ask-timeout", Milliseconds, "time until the answer to one question";
     /// How long a run may wait for humans in total. Until then, the waiting time does not count as
     /// run time. After that, questions count as unanswered, and waiting for servers' inquiries
     /// counts as run time.
     #[serde(default = "human_wall_ms_max")]
-    pub human_wall_ms_max: u64,
-    pub json_depth_max: u32,
-    pub json_nodes_max: u32,
+    human_wall_ms_max: u64 = human_wall_ms_max(), 1, 7 * DAY_MS,
+        "human-timeout", Milliseconds,
+        "total time that one run waits for people; later questions count as unanswered";
+    // Reading recurses up to this depth.
+    json_depth_max: u32 = 256, 1, 512,
+        "json-depth", Count,
+        "nesting of JSON in arguments, results, `input` and the returned value";
+    json_nodes_max: u32 = 4_000_000, 1, 100_000_000,
+        "json-nodes", Count,
+        "number of JSON values in the arguments or the result of one call";
     /// Maximum size of an outcome or input in the journal; a longer one is recorded by its digest
     /// alone.
-    pub journal_payload_bytes_max: u32,
+    journal_payload_bytes_max: u32 = 1024 * 1024, 1, 256 * MIB,
+        "journal-payload", Bytes,
+        "size of a result in the journal; of a longer one, only the digest is recorded";
     /// Maximum size of a run's journal. The entries that end the run and its open calls may exceed
     /// it.
     #[serde(default = "journal_bytes_max")]
-    pub journal_bytes_max: u64,
+    journal_bytes_max: u64 = journal_bytes_max(), 1, 64 * 1024 * MIB,
+        "journal", Bytes, "size of the journal of one run";
 }
 
+// Journals of earlier versions lack these two limits.
 const fn human_wall_ms_max() -> u64 {
     60 * 60 * 1_000
 }
 
 const fn journal_bytes_max() -> u64 {
-    256 * 1024 * 1024
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        const MIB: u32 = 1024 * 1024;
-        Self {
-            run_wall_ms_max: 30_000,
-            guest_cpu_ms_max: 10_000,
-            guest_memory_bytes_max: 256 * u64::from(MIB),
-            recursion_max: 2_000,
-            script_bytes_max: MIB,
-            input_bytes_max: 16 * MIB,
-            args_bytes_max: 4 * MIB,
-            result_bytes_max: 16 * MIB,
-            value_bytes_max: 4 * MIB,
-            console_bytes_max: 256 * 1024,
-            console_flood_bytes_max: 16 * u64::from(MIB),
-            calls_max: 1_000,
-            calls_in_flight_max: 16,
-            call_wall_ms_max: 60_000,
-            ask_wall_ms_max: 300_000,
-            human_wall_ms_max: human_wall_ms_max(),
-            json_depth_max: 256,
-            json_nodes_max: 4_000_000,
-            journal_payload_bytes_max: MIB,
-            journal_bytes_max: journal_bytes_max(),
-        }
-    }
+    256 * MIB
 }
 
 /// Number of denied, refused or invalid calls after which the run is stopped: such a number looks
 /// like probing.
 pub const DENIALS_MAX: u32 = 100;
+
+/// How long a run that has ended waits for the outcomes of calls that are not repeatable.
+pub const DRAIN_WALL_MS_MAX: u64 = 30_000;
+
+/// How long a cancelled run waits for the outcomes of calls that are not repeatable.
+pub const CANCEL_DRAIN_WALL_MS_MAX: u64 = 2_000;
 
 /// Maximum size of the arguments of all unsettled calls of a run: asked about, queued, or in
 /// flight.
@@ -138,8 +211,8 @@ impl Limits {
             }
             Limit::Calls => format!("the script made more than {} calls", self.calls_max),
             Limit::Payload => format!(
-                "a value is larger than allowed (arguments {} bytes, input {} bytes, value {} \
-                 bytes, {} levels, {} nodes)",
+                "a value is larger or nested deeper than allowed (arguments {} bytes, input {} \
+                 bytes, value {} bytes, {} levels, {} nodes)",
                 self.args_bytes_max,
                 self.input_bytes_max,
                 self.value_bytes_max,
@@ -157,83 +230,9 @@ impl Limits {
     /// Checks every limit against its bounds. No limit exceeds what the broker can handle. Only
     /// limits for which zero means "none at all" may be zero: calls, input, console.
     pub fn validate(&self) -> Result<(), BadLimit> {
-        const MIB: u64 = 1024 * 1024;
-        const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-        let bounds: [(&'static str, u64, u64, u64); 20] = [
-            ("run_wall_ms_max", self.run_wall_ms_max, 1, 7 * DAY_MS),
-            ("guest_cpu_ms_max", self.guest_cpu_ms_max, 1, DAY_MS),
-            (
-                "guest_memory_bytes_max",
-                self.guest_memory_bytes_max,
-                16 * MIB,
-                4096 * MIB,
-            ),
-            ("recursion_max", self.recursion_max.into(), 16, 2_000),
-            (
-                "script_bytes_max",
-                self.script_bytes_max.into(),
-                1,
-                16 * MIB,
-            ),
-            ("input_bytes_max", self.input_bytes_max.into(), 0, 256 * MIB),
-            ("args_bytes_max", self.args_bytes_max.into(), 2, 64 * MIB),
-            (
-                "result_bytes_max",
-                self.result_bytes_max.into(),
-                2,
-                256 * MIB,
-            ),
-            ("value_bytes_max", self.value_bytes_max.into(), 1, 256 * MIB),
-            (
-                "console_bytes_max",
-                self.console_bytes_max.into(),
-                0,
-                64 * MIB,
-            ),
-            (
-                "console_flood_bytes_max",
-                self.console_flood_bytes_max,
-                1,
-                4096 * MIB,
-            ),
-            ("calls_max", self.calls_max.into(), 0, 1_000_000),
-            (
-                "calls_in_flight_max",
-                self.calls_in_flight_max.into(),
-                1,
-                10_000,
-            ),
-            ("call_wall_ms_max", self.call_wall_ms_max, 1, DAY_MS),
-            ("ask_wall_ms_max", self.ask_wall_ms_max, 1, 7 * DAY_MS),
-            ("human_wall_ms_max", self.human_wall_ms_max, 1, 7 * DAY_MS),
-            // Reading recurses up to this depth.
-            ("json_depth_max", self.json_depth_max.into(), 1, 512),
-            ("json_nodes_max", self.json_nodes_max.into(), 1, 100_000_000),
-            (
-                "journal_payload_bytes_max",
-                self.journal_payload_bytes_max.into(),
-                1,
-                256 * MIB,
-            ),
-            (
-                "journal_bytes_max",
-                self.journal_bytes_max,
-                1,
-                64 * 1024 * MIB,
-            ),
-        ];
-        match bounds
-            .into_iter()
-            .find(|(_, value, min, max)| !(min..=max).contains(&value))
-        {
-            Some((name, value, min, max)) => Err(BadLimit {
-                name,
-                value,
-                min,
-                max,
-            }),
-            None => Ok(()),
-        }
+        RUN_LIMITS.iter().try_for_each(|limit| {
+            BadLimit::check(limit.field, (limit.read)(self), limit.min, limit.max)
+        })
     }
 }
 
@@ -244,6 +243,19 @@ pub struct BadLimit {
     pub value: u64,
     pub min: u64,
     pub max: u64,
+}
+
+impl BadLimit {
+    /// Checks a value against its bounds.
+    pub fn check(name: &'static str, value: u64, min: u64, max: u64) -> Result<(), Self> {
+        let bad = Self {
+            name,
+            value,
+            min,
+            max,
+        };
+        (min..=max).contains(&value).then_some(()).ok_or(bad)
+    }
 }
 
 #[cfg(test)]

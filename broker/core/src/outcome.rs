@@ -14,7 +14,7 @@ use crate::report::ReportedOutcome;
 
 use value::CallResult;
 
-/// The reply of a server or an in-process tool, or the reason why none came.
+/// The reply of a server or an in-process tool, or why no reply came.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// A decoded `tools/call` result. All payloads are JSON text.
@@ -40,8 +40,8 @@ pub enum Reply {
         message: String,
         left: bool,
     },
-    /// The call was sent and no usable answer came: timeout, dead server, or an answer that is too
-    /// large or unreadable.
+    /// The call was sent, but there is no usable answer: a timeout, a dead server, or an answer
+    /// that is too large or unreadable.
     Lost { why: String, cause: LostCause },
 }
 

@@ -1,34 +1,34 @@
 //! Policies: rules in Cedar files about tools, arguments and facts, written for a reviewer.
 //! [`Policies::load`] is the only way to create them; it refuses ambiguous rules.
 //! [`Policies::judge`] evaluates the rules on one call and returns reasons. The shell reads files
-//! and shows findings. Further analysis of rules is in [`crate::policy_analysis`].
+//! and shows findings. Further analysis of rules is in the crate `airlock-policy-analysis`.
 
-pub(crate) mod ast;
-pub(crate) mod context_value;
+pub mod ast;
+pub mod context_value;
 mod engine;
-pub(crate) mod expr;
-pub(crate) mod fact;
-pub(crate) mod finding;
-pub(crate) mod fix;
+pub mod expr;
+pub mod fact;
+pub mod finding;
+pub mod fix;
 mod grammar;
-pub(crate) mod kind;
+pub mod kind;
 mod lint;
-pub(crate) mod load;
-pub(crate) mod mentions;
-pub(crate) mod model;
+pub mod load;
+pub mod mentions;
+pub mod model;
 mod nesting;
-pub(crate) mod part_fix;
-pub(crate) mod prefilter;
-pub(crate) mod repair;
-pub(crate) mod rule;
-pub(crate) mod source;
-pub(crate) mod spelling;
+pub mod part_fix;
+pub mod prefilter;
+pub mod repair;
+pub mod rule;
+pub mod source;
+pub mod spelling;
 #[cfg(test)]
 mod tests;
-pub(crate) mod token;
-pub(crate) mod validate;
+pub mod token;
+pub mod validate;
 mod values;
-pub(crate) mod vocabulary;
+pub mod vocabulary;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -71,20 +71,20 @@ pub struct PolicyVerdict {
     pub level: Level,
     /// The ids of the rules that decided.
     pub rules: BTreeSet<Arc<str>>,
-    /// Reasons for the report, the approver and the journal: with places in files.
+    /// Reasons for the report, the approver and the journal. They include places in files.
     pub reasons: Vec<String>,
-    /// Reasons for the script: names of rules without places.
+    /// Reasons for the script. They name rules, without places in files.
     pub told: Vec<String>,
     /// The questions for a human.
     pub prompts: Vec<String>,
 }
 
-/// Policies with errors, and the findings about them.
+/// Policies that have errors, with the findings about the errors.
 #[derive(Debug, Clone)]
 pub struct InvalidPolicies {
-    pub(crate) findings: Vec<Finding>,
-    pub(crate) files: Vec<PolicyFile>,
-    pub(crate) vocabulary: Box<Vocabulary>,
+    pub findings: Vec<Finding>,
+    pub files: Vec<PolicyFile>,
+    pub vocabulary: Box<Vocabulary>,
 }
 
 impl InvalidPolicies {
@@ -134,7 +134,8 @@ impl Policies {
 
     /// Returns policies with other rules and another vocabulary that decide in the same way, or
     /// `None` if Cedar cannot combine the rules.
-    pub(crate) fn with_rules(&self, rules: Vec<Rule>, vocabulary: Vocabulary) -> Option<Self> {
+    #[must_use]
+    pub fn with_rules(&self, rules: Vec<Rule>, vocabulary: Vocabulary) -> Option<Self> {
         Some(Self {
             engine: Engine::build(&rules, &vocabulary, self.needs_permit)?,
             rules,
@@ -174,6 +175,20 @@ impl Policies {
         self.rules
             .iter()
             .filter(|rule| !validate::applies_here(rule, &self.vocabulary))
+    }
+
+    /// Whether a rule can apply to a tool.
+    #[must_use]
+    pub fn is_about(&self, rule: &Rule, tool: &ToolId) -> bool {
+        let name = tool.to_string();
+        let words = self.vocabulary.tools.get(&name);
+        words.is_some_and(|it| rule.scope.covers(&name, &it.groups))
+    }
+
+    /// Returns the rules that can apply to a tool.
+    pub fn about<'a>(&'a self, tool: &'a ToolId) -> impl Iterator<Item = &'a Rule> {
+        let rules = self.rules.iter();
+        rules.filter(move |rule| self.is_about(rule, tool))
     }
 
     /// Whether a call is denied if no rule permits it.
@@ -261,7 +276,7 @@ impl Policies {
     }
 }
 
-/// The reason of a denial because a rule reads an argument that rules cannot see.
+/// The reason for denying a call because a rule reads an argument that rules cannot see.
 const UNSEEN: &str = Kind::ArgumentUnmodelled.as_str();
 
 fn valid(files: &[PolicyFile], vocabulary: &Vocabulary) -> Result<Vec<Rule>, Vec<Finding>> {

@@ -33,7 +33,7 @@ pub struct PatternRule {
 }
 
 impl PatternRule {
-    /// Returns the name of a rule. Scripts see nothing else of a rule.
+    /// Returns the name of a rule. Scripts see only this name of a rule.
     #[must_use]
     pub fn id(&self) -> String {
         let (level, pattern) = (self.level.as_str(), self.pattern.as_str());
@@ -77,7 +77,7 @@ pub enum IdleReason<'a> {
         /// The tool with the most similar name.
         closest: Option<ToolId>,
     },
-    /// Other rules win wherever the rule matches; this is one of them.
+    /// Other rules win wherever this rule matches. The value is one of them.
     Overruled(&'a PatternRule),
 }
 
@@ -230,7 +230,8 @@ impl Rules {
         }
     }
 
-    /// Returns the rules that deny every call of this tool, whatever its arguments and facts are.
+    /// Returns the verdict that denies every call of this tool, whatever its arguments and facts
+    /// are, or `None` if a call may be allowed.
     #[must_use]
     pub fn always_denied(&self, owner: ToolOwner, tool: &ToolId) -> Option<RuleVerdict> {
         let patterns = self.matching(tool);
@@ -243,8 +244,9 @@ impl Rules {
         (!needs_rule || !judged.rules.is_empty()).then(|| judged.into())
     }
 
-    /// Returns the rules that decide no call: those that another rule overrules by its text, and,
-    /// if all tools are given, those that match no tool or decide about none.
+    /// Returns the rules that decide no call. A rule whose text shows that another rule always wins
+    /// is one of them. If all tools are given, the rules that match no tool, or that decide about
+    /// none of the tools that they match, are included.
     #[must_use]
     pub fn idle<'a>(&'a self, tools: Option<&[&ToolId]>) -> Vec<IdleRule<'a>> {
         let idle = |rule: &'a PatternRule| {
@@ -257,8 +259,9 @@ impl Rules {
         self.rules.iter().filter_map(idle).collect()
     }
 
-    /// Returns a rule that wins over this one for every tool, whatever tools there are. Several
-    /// narrower patterns together never cover a pattern, so single rules are enough.
+    /// Returns a rule that wins over this one for every possible tool. Several narrower patterns
+    /// cover a pattern together only if one of them covers it alone, so each rule is compared by
+    /// itself.
     fn always_overruling(&self, rule: &PatternRule) -> Option<&PatternRule> {
         let wins = |other: &&PatternRule| {
             other.level > rule.level
@@ -293,11 +296,6 @@ impl Rules {
     #[must_use]
     pub fn rules(&self) -> &[PatternRule] {
         &self.rules
-    }
-
-    #[must_use]
-    pub fn default_level(&self) -> Level {
-        self.default
     }
 
     /// Returns the digest of all rules and policies, which changes with each of them. The digest
@@ -340,7 +338,8 @@ impl From<PolicyVerdict> for RuleVerdict {
     }
 }
 
-/// Returns those of the rules that match a tool which decide about it. All have the same level.
+/// Returns the rules that decide about a tool, given all rules that match it. All of them have the
+/// same level.
 fn deciding<'a>(matching: &[&'a PatternRule]) -> Vec<&'a PatternRule> {
     let has_exception =
         |rule: &PatternRule| matching.iter().any(|other| other.is_exception_to(rule));
@@ -415,7 +414,7 @@ mod tests {
         let why = "rule --allow 'fs.read_*', which is more specific than --ask 'fs.*'";
         check(&spec, "fs.read_file", (Level::Allow, &[why]));
         check(&spec, "fs.write", (Level::AskRun, &["rule --ask 'fs.*'"]));
-        // An exception to the exception.
+        // The third rule is an exception to the second, which is an exception to the first.
         let spec = ["allow fs.*", "ask fs.read*", "allow fs.read_public*"];
         check(
             &spec,
@@ -434,7 +433,7 @@ mod tests {
         check(&spec, "fs.read_all", (Level::AskRun, &[asks]));
         let equal = ["allow fs.**", "ask fs.*"];
         check(&equal, "fs.read", (Level::AskRun, &["rule --ask 'fs.*'"]));
-        // The allow is an exception to one ask, and not to the other one.
+        // The allow is an exception to one ask but not to the other.
         let two = ["allow fs.read_*", "ask fs.*", "ask *.read_all"];
         let asks = "rule --ask '*.read_all'";
         check(&two, "fs.read_all", (Level::AskRun, &[asks]));
@@ -518,7 +517,7 @@ mod tests {
         check_idle(&covered, Some(&["fs.read_x", "fs.write"]), &found);
         let equal = ["allow fs.*", "ask fs.*"];
         check_idle(&equal, None, &["--allow 'fs.*' by --ask 'fs.*'"]);
-        // Only the tools show that the narrower rules leave nothing.
+        // Only the known tools show that the narrower rules leave no call to the wider rule.
         let narrower = ["allow fs.*", "ask fs.read*", "deny fs.w*"];
         check_idle(&narrower, None, &[]);
         check_idle(&narrower, Some(&["fs.read", "fs.write", "fs.list"]), &[]);

@@ -6,17 +6,23 @@
 
 mod asks;
 mod batch;
+mod blocking;
 mod calls;
 mod clock;
 mod conclude;
 mod console;
+mod drain;
 mod entries;
 mod grants;
 mod inquiries;
 mod replies;
+mod resuming;
 mod run_end;
 mod start;
+mod statements;
 mod steps;
+
+use std::collections::BTreeMap;
 
 use sandbox_protocol::CallOutcome;
 use serde::{Deserialize, Serialize};
@@ -25,16 +31,20 @@ use crate::decide::DecisionContext;
 use crate::effect::{Effect, Event, GuestUsage, Whereabouts};
 use crate::flow::{FlowSpec, FlowTracker};
 use crate::grant::{GrantSpec, Grants};
-use crate::id::{CallId, Digest, RunId};
-use crate::journal::{Body, Entry};
+use crate::id::{CallId, CallRef, Digest, RunId};
+use crate::journal::{Body, Entry, Redact};
 use crate::limits::{Limit, Limits};
 use crate::report::{ReportedError, ReportedFinding};
+use crate::resume::ResumeSpec;
+use crate::resume::ledger::CallKey;
 
 use batch::Batch;
-use calls::Calls;
+use calls::{CallOrigin, Calls};
 use clock::Clock;
 use console::Console;
+use drain::Drain;
 use inquiries::Inquiries;
+use resuming::Resuming;
 use run_end::RunEnd;
 
 /// Everything that is fixed before a run starts.
@@ -55,6 +65,28 @@ pub struct RunSpec {
     pub fsync: Fsync,
     pub guest: GuestIdentity,
     pub grants: GrantSpec,
+    /// Whether the approver can ask a person.
+    pub reaches_person: bool,
+    pub origin: RunOrigin,
+    /// The masking of secrets in the journal. A resumed run compares its calls with recorded ones.
+    pub redact: Redact,
+    /// The earlier runs, if this run resumes one.
+    pub resume: Option<Box<ResumeSpec>>,
+    /// How long the run waits for people only, before it is suspended. `None`: never.
+    pub suspend_after_ms: Option<u64>,
+}
+
+/// Where a run comes from, as named in the journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunOrigin {
+    /// The version of the program.
+    pub program: Option<String>,
+    /// Who started the run.
+    pub caller: Option<String>,
+    /// The name of the host's client.
+    pub host: Option<String>,
+    /// The session of the run.
+    pub session: Option<String>,
 }
 
 /// The result of the check before a run.
@@ -102,6 +134,17 @@ pub struct Run {
     held_by_host: u32,
     tracker: Option<FlowTracker>,
     console: Console,
+    /// The calls whose outcome is unknown and that are not repeatable. No equal call leaves.
+    indeterminate: BTreeMap<CallKey, Vec<CallRef>>,
+    /// The calls that happened according to a person, who did not know their result. No equal call
+    /// leaves.
+    without_result: BTreeMap<CallKey, CallRef>,
+    /// Present if the run resumes another one.
+    resuming: Option<Resuming>,
+    /// Present while the run has ended and still waits for outcomes.
+    drain: Option<Drain>,
+    /// Since when the run has only been waiting for people, on the host's clock.
+    resting_since_ms: Option<u64>,
     /// Outcomes that the guest has not received yet, in the order in which they came.
     outcomes: Vec<(CallId, CallOutcome)>,
     denials: u32,
@@ -147,17 +190,20 @@ impl Run {
     }
 
     /// Handles all events of this moment, in the order in which they happened.
-    pub fn handle_all(&mut self, now_ms: u64, events: Vec<Event>) -> Vec<Effect> {
+    pub fn handle_all(&mut self, now_ms: u64, mut events: Vec<Event>) -> Vec<Effect> {
         self.clock.tick(now_ms);
         self.grants.tick(self.clock.host_ms());
         // Effects after a failed append were not performed, so the failure is handled first.
-        let (failed, others): (Vec<_>, Vec<_>) = events
-            .into_iter()
-            .partition(|event| matches!(event, Event::AppendFailed { .. }));
-        failed
-            .into_iter()
-            .chain(others)
-            .for_each(|event| self.handle_event(event));
+        // A run that is left while it waits for people is suspended, and stores the answers of the
+        // same moment for the run that resumes it.
+        events.sort_by_key(|event| match event {
+            Event::AppendFailed { .. } => 0,
+            Event::Abandoned { .. } => 1,
+            _ => 2,
+        });
+        for event in events {
+            self.handle_event(event);
+        }
         self.advance()
     }
 
@@ -209,7 +255,11 @@ impl Run {
             Event::Replied { call, reply } => self.replied(call, reply),
             Event::Disclosed { tools } => self.disclosed(&tools),
             Event::Answered { call, answer } => self.answered(call, answer),
-            Event::Cancelled { why } => self.end(RunEnd::Cancelled { why }),
+            Event::Cancelled { why, may_wait } => self.end(RunEnd::Cancelled { why, may_wait }),
+            Event::Abandoned { why, may_wait } => self.end(match self.suspend_at_ms() {
+                Some(_) => RunEnd::Suspended,
+                None => RunEnd::Cancelled { why, may_wait },
+            }),
             Event::Inquired(inquiry) => self.inquired(&inquiry),
             Event::InquiryEnded { inquiry, end } => self.inquiry_ended(inquiry, end),
             Event::Claimed { call, used } => self.claimed(call, used),
@@ -224,12 +274,17 @@ impl Run {
         if self.is_finished() {
             return self.out.flush();
         }
+        if self.drain.is_some() {
+            self.go_on_draining();
+            return self.out.flush();
+        }
         if self.ending.is_none() {
             // All answers of this turn have already been handled. So a refusal of a call takes
             // effect before a grant for another call can cover it.
             self.lift_others();
             self.check_time();
             self.check_journal();
+            self.end_replay();
             self.ask_open();
             self.send_queued();
             // A grant may have expired while its call waited to be sent.
@@ -237,7 +292,7 @@ impl Run {
             self.resume_guest();
         }
         if let Some(ending) = self.ending.take() {
-            self.conclude(ending);
+            self.drain(ending);
         } else {
             self.set_alarm();
         }
@@ -261,6 +316,11 @@ impl Run {
         if let Body::Decided(decided) = &mut body {
             let record = self.calls.get(decided.call);
             decided.warnings = record.map_or_else(Vec::new, |it| it.warnings.clone());
+            match record.map(|it| &it.origin) {
+                Some(CallOrigin::Again { from, .. }) => decided.again = Some(from.clone()),
+                Some(CallOrigin::Doubtful(near)) => decided.near.clone_from(near),
+                _ => {}
+            }
         }
         self.journal_bytes = self.journal_bytes.saturating_add(body.bytes());
         let sync = match self.spec.fsync {

@@ -164,7 +164,9 @@ pub fn matching(
         }
         let text = first(&text, PATTERN_TEXT_BYTES_MAX);
         let name = first(&name, PATTERN_TEXT_BYTES_MAX);
-        if pattern.is_in(name) || pattern.is_in(text) {
+        // `^` also matches the beginning of the tool's own name.
+        let own = name.split_once('.').map_or(name, |(_, own)| own);
+        if pattern.is_in(name) || pattern.is_in(own) || pattern.is_in(text) {
             places.push(place);
         }
     }

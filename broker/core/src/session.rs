@@ -94,10 +94,19 @@ impl DisclosedTools {
         }
     }
 
-    /// Adds descriptions that were shown in the session since then.
+    /// Adds descriptions that were shown in the session after this value was created.
     pub fn add(&mut self, shown: &[(ToolId, Digest)]) {
         if let Self::Only(disclosed) = self {
             Arc::make_mut(disclosed).extend(shown.iter().cloned());
+        }
+    }
+
+    /// Removes the tools for which `stays` is false.
+    pub fn retain(&mut self, stays: impl Fn(&ToolId) -> bool) {
+        if let Self::Only(disclosed) = self
+            && !disclosed.keys().all(&stays)
+        {
+            Arc::make_mut(disclosed).retain(|id, _| stays(id));
         }
     }
 
@@ -146,7 +155,8 @@ impl Session {
         DisclosedTools::Only(Arc::clone(&self.disclosed))
     }
 
-    /// Takes one fetch, or returns when the next one is possible.
+    /// Counts one fetch. If the rate limit is reached, returns the time until the next fetch is
+    /// possible.
     pub fn fetch(&mut self, rate: FetchRate, now_ms: u64) -> Result<(), RateLimited> {
         let waited_ms = now_ms.saturating_sub(self.fetches.since_ms);
         let back = waited_ms.saturating_mul(u64::from(rate.per_minute)) / 60;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use codegen::canonical;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::SessionFlow;
+use crate::flow::{Declassification, SessionFlow};
 use crate::grant::{Grant, Scope, Use};
 use crate::id::{Digest, GrantId, RunId, ToolId};
 use crate::json::{self, Bounds};
-use crate::labels::Labels;
+use crate::labels::{Label, Labels};
 
 /// Version of the format. A reader refuses every other version.
 pub const VERSION: u32 = 1;
@@ -85,6 +85,9 @@ pub struct SharedState {
     /// that the configuration knows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub read_unknown: bool,
+    /// Labels that a person has removed from the data that is unknown.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unknown_declassified: Vec<Label>,
     /// Runs that have begun, with their start times. A run that never recorded its end may have
     /// read anything.
     pub running: BTreeMap<RunId, u64>,
@@ -100,6 +103,9 @@ pub struct SharedState {
     /// When a caller last used one of its sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub used_at_ms: u64,
+    /// Who a caller is, in words for people.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub who: Option<String>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -151,12 +157,14 @@ impl SharedState {
             name: name.into(),
             carried: SessionFlow::default(),
             read_unknown: false,
+            unknown_declassified: Vec::new(),
             running: BTreeMap::new(),
             disclosed: BTreeMap::new(),
             grants: Vec::new(),
             capabilities: None,
             sessions: BTreeMap::new(),
             used_at_ms: 0,
+            who: None,
         }
     }
 
@@ -230,10 +238,26 @@ impl SharedState {
         some_died
     }
 
-    /// Records that the data that was read is unknown.
+    /// Records that calls were made whose data and number are unknown.
     pub fn assume_worst(&mut self) {
         self.read_unknown = true;
+        self.unknown_declassified.clear();
         self.carried.labels.join(&Labels::worst());
+        self.carried.counts_unknown = true;
+    }
+
+    /// Removes labels from everything that was read so far, and records who declassified them.
+    pub fn declassify(&mut self, declassification: Declassification) {
+        let unknown = &mut self.unknown_declassified;
+        unknown.extend(declassification.labels.iter().cloned());
+        unknown.sort();
+        unknown.dedup();
+        let is_known = Labels::worst().declassified(unknown).is_empty();
+        if !self.read_unknown || is_known {
+            self.read_unknown = false;
+            unknown.clear();
+        }
+        self.carried.declassify(declassification);
     }
 
     /// Returns the labels and counts of the finished runs. `worst` contains every label that the
@@ -242,7 +266,8 @@ impl SharedState {
     pub fn flow(&self, worst: &Labels) -> SessionFlow {
         let mut flow = self.carried.clone();
         if self.read_unknown {
-            flow.labels.join(worst);
+            let unknown = worst.declassified(&self.unknown_declassified);
+            flow.labels.join(&unknown);
         }
         flow
     }
@@ -250,8 +275,19 @@ impl SharedState {
     /// Adds the labels and disclosures of another session of the same caller, whose data the model
     /// may have seen. Counts and grants are not added.
     pub fn inherit(&mut self, other: &Self) {
-        self.read_unknown |= other.read_unknown;
+        match (self.read_unknown, other.read_unknown) {
+            (_, false) => {}
+            (false, true) => {
+                self.read_unknown = true;
+                self.unknown_declassified = other.unknown_declassified.clone();
+            }
+            (true, true) => {
+                let of_other = &other.unknown_declassified;
+                self.unknown_declassified.retain(|it| of_other.contains(it));
+            }
+        }
         self.carried.labels.join(&other.carried.labels);
+        self.carried.join_declassified(&other.carried);
         self.disclosed.extend(other.disclosed.clone());
     }
 
@@ -453,6 +489,45 @@ mod tests {
         let mail = Labels::from_iter([crate::labels::Label::parse("private:mail").unwrap()]);
         let all = Labels::worst().joined(&mail);
         assert_eq!(shared.flow(&all).labels, all);
+    }
+
+    #[test]
+    fn declassified_worst_labels_do_not_return() {
+        let label = |word: &str| Label::parse(word).unwrap();
+        let declassify = |shared: &mut SharedState, words: &[&str], counts| {
+            shared.declassify(Declassification {
+                labels: words.iter().map(|it| label(it)).collect(),
+                counts,
+                by: "Ann".into(),
+                at_ms: 1,
+            });
+        };
+        let mail = Labels::from_iter([label("private:mail")]);
+        let worst = Labels::worst().joined(&mail);
+        let left = |shared: &SharedState| shared.flow(&worst).labels.to_texts();
+        let mut shared = SharedState::new(Scope::Session, "work");
+        shared.assume_worst();
+        declassify(&mut shared, &["private:mail"], false);
+        assert_eq!(left(&shared), ["private", "untrusted"]);
+        declassify(&mut shared, &["private"], false);
+        assert_eq!(left(&shared), ["untrusted"]);
+        assert!(shared.read_unknown && shared.carried.counts_unknown);
+        // Another session of the caller inherits what is left, with the names of the people.
+        let mut other = SharedState::new(Scope::Session, "other");
+        other.inherit(&shared);
+        assert_eq!(left(&other), ["untrusted"]);
+        assert_eq!(other.carried.declassified, shared.carried.declassified);
+        let mut stricter = SharedState::new(Scope::Session, "stricter");
+        stricter.assume_worst();
+        other.inherit(&stricter);
+        assert_eq!(left(&other), worst.to_texts());
+        declassify(&mut shared, &["untrusted"], true);
+        assert_eq!(left(&shared), Vec::<String>::new());
+        assert!(!shared.read_unknown && !shared.carried.counts_unknown);
+        // What is lost later is the worst again.
+        shared.assume_worst();
+        assert_eq!(left(&shared), worst.to_texts());
+        assert!(shared.carried.counts_unknown);
     }
 
     #[test]

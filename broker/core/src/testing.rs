@@ -9,10 +9,21 @@ use crate::catalog::{Catalog, Effects, Server, Tool, ToolOwner, Validate, ValueC
 use crate::decide::DecisionContext;
 use crate::grant::{Binding, Grants};
 use crate::id::{CallId, Digest, RunId, ServerName, ToolId};
+use crate::journal::{Piece, Redact};
 use crate::level::Level;
 use crate::limits::Limits;
 use crate::rules::{PatternRule, Rules};
 use crate::tool_pattern::ToolPattern;
+
+/// Returns a redaction that handles all texts alike.
+pub(crate) fn redact_texts(
+    redact: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> Redact {
+    Redact::new(move |piece| match piece {
+        Piece::Text(text) | Piece::Member { text, .. } => redact(text),
+        Piece::Number(_) => None,
+    })
+}
 
 /// Returns a tool that accepts every argument except `bad`.
 pub(crate) fn tool(id: &str) -> Tool {
@@ -72,6 +83,7 @@ pub(crate) fn catalog_of(tools: Vec<Tool>) -> Catalog {
             None => servers.push(Server {
                 name: ServerName::parse(&tool.id.server.0).unwrap(),
                 global: tool.id.server.0.to_string(),
+                target: None,
                 tools: vec![Arc::new(tool)],
             }),
         }
@@ -118,6 +130,7 @@ pub(crate) fn call(id: u32, tool: &str, text: &str) -> Call {
         args: args(text),
         site: Site::default(),
         facts: None,
+        history: crate::call::CallHistory::default(),
     }
 }
 

@@ -67,8 +67,8 @@ impl ToolPattern {
         is_match(&self.server, &tool.server.0) && is_match(&self.tool, &tool.tool.0)
     }
 
-    /// Whether every name that matches this pattern also matches the other one, for all possible
-    /// names and not only those of existing tools.
+    /// Whether every name that matches this pattern also matches `other`. All possible names count,
+    /// not only names of existing tools.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         is_within(&self.server, &other.server) && is_within(&self.tool, &other.tool)
@@ -101,10 +101,11 @@ pub fn is_match(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Whether every text that matches `inner` also matches `outer`. This is exact: put a character
-/// that is in no pattern in place of each `*` of `inner`. If `outer` matches that text, then only a
-/// `*` of `outer` can have matched the character, so it also matches any other text in its place.
-/// The same argument shows that several patterns together cover `inner` only if one of them does.
+/// Whether every text that matches `inner` also matches `outer`. The result is exact, for this
+/// reason: replace each `*` of `inner` with a character that is in no pattern. If `outer` matches
+/// the resulting text, only a `*` of `outer` can have matched that character, so it also matches
+/// any other text in this place. The same argument shows that several patterns cover `inner`
+/// together only if one of them covers it alone.
 fn is_within(inner: &str, outer: &str) -> bool {
     is_match(outer, &inner.replace('*', "\0"))
 }
@@ -180,7 +181,8 @@ mod tests {
 
     #[test]
     fn containment_equals_brute_force() {
-        // `c` is in no pattern, so the texts tell every two patterns of this length apart.
+        // `c` is in no pattern, so these texts distinguish any two different patterns of this
+        // length.
         let words = texts("abc", 5);
         let patterns = texts("ab*", 3);
         for inner in &patterns {

@@ -1,4 +1,4 @@
-//! Stops a guest at its bounds, at the deadline of the run, or by a stop from outside.
+//! Stops a guest that reaches its bounds or the run's deadline, or that is stopped from outside.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) enum StopReason {
     Busy,
 }
 
-/// Decides at each tick of the engine whether a computing guest may continue.
+/// Decides at each tick of the engine whether the guest may go on computing.
 #[derive(Debug)]
 pub(super) struct EpochGuard {
     bounds: GuestBounds,
@@ -230,8 +230,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Returns the processor time of this thread. A guest that waits for its turn on a busy machine is
-/// not charged for the wait.
+/// Returns the processor time of this thread. Unlike elapsed time, it does not include waits for a
+/// processor on a busy machine.
 fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

@@ -28,7 +28,7 @@ const MEMORY_BYTES_BASE: u64 = 24 * 1024 * 1024;
 /// Additional memory for each byte of the request. The densest scripts need 200 times their size.
 const MEMORY_PER_BYTE: u64 = 240;
 /// Maximum computing time of one request in milliseconds. An ordinary script of 1 MiB takes a
-/// twentieth of it.
+/// twentieth of this time.
 const CPU_MS_MAX: u64 = 1_000;
 /// Maximum length of one message of the checker, in characters.
 const MESSAGE_CHARS_MAX: usize = 4_000;
@@ -201,7 +201,7 @@ impl Checker {
         self.instrumented(&request.encode().ok()?, control)
     }
 
-    /// Adds code to the script that reports its position, from step `from` on at each step.
+    /// Adds code to the script that reports its position at each step, beginning with step `from`.
     pub(super) fn follow(
         &self,
         script: &str,
@@ -398,7 +398,7 @@ fn no_answer(stop: &GuestStop) -> CheckerFailure {
 }
 
 /// Returns whether a result can belong to this script. In the text without types, each character
-/// must be the one of the script, or a blank or mark instead.
+/// must equal the script's character at the same position, or be a blank or a mark.
 fn is_plausible(checked: &CheckResult, script: &str) -> bool {
     let is_erased = |blanked: &String| {
         let mut own = script.chars();

@@ -58,7 +58,7 @@ pub fn parse_utc(text: &str) -> Option<u64> {
     if !(1970..=9_999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Searches near the estimate: a second formula could be wrong about leap days.
+    // Uses `civil` near the estimate, because a second formula could be wrong about leap days.
     let near = (year - 1970) * 365;
     let day = (near..near + 3_000).find(|days| civil(*days) == (year, month, day))?;
     Some(((day * 24 + hour) * 60 + minute) * 60_000 + second * 1_000)

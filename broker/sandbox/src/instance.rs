@@ -252,7 +252,8 @@ impl GuestInstance {
             // outside the memory.
             Some(Trap::MemoryOutOfBounds) if self.sandbox.is_checker() => Some(Limit::Stack),
             Some(Trap::UnreachableCodeReached) if is_about_memory(&fault) => Some(Limit::Memory),
-            // A guest whose script prints too much stops like this if it cannot return a step.
+            // A guest stops with this text if its script prints too much and no step can be
+            // returned.
             Some(Trap::UnreachableCodeReached) if fault == FLOOD => Some(Limit::Output),
             _ => None,
         };

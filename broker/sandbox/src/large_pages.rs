@@ -1,5 +1,5 @@
-//! Large pages for guests that use much memory. Touching memory for the first time takes a large
-//! part of the time for a large result, and a large page is touched only once.
+//! Large pages for guests that use much memory. A guest that builds a large result spends much of
+//! its time on the first access to each page. With large pages, there are fewer first accesses.
 
 use std::fmt;
 
@@ -34,7 +34,8 @@ impl LargePages {
         }
     }
 
-    /// Requests large pages. Called before the memory grows; requests once for all later growth.
+    /// Requests large pages. Called before the memory grows. The first request covers all later
+    /// growth.
     pub(super) fn grow(&mut self, desired: usize, bytes_max: u64) {
         if desired < LARGE_BYTES_MIN {
             return;

@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn idle_thread_gets_the_next_work() {
-        // Other tests use these threads too, so the thread of one work may be busy once.
+        // Other tests use these threads too, so one piece of work may find its thread busy.
         let mut threads: Vec<_> = (0..50)
             .map(|_| {
                 thread::sleep(Duration::from_millis(2));

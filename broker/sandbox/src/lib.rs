@@ -97,7 +97,8 @@ struct SandboxState {
     loading: Mutex<()>,
     /// Set once the image is loaded. Contains `None` if there is no pool.
     pooled: OnceLock<Option<LoadedImage>>,
-    /// For guests that do not fit into the pool, or if there is no pool.
+    /// The image for guests outside the pool. Used if a guest does not fit into the pool, or if
+    /// there is no pool.
     unpooled: OnceLock<LoadedImage>,
     pool: Pool,
 }

@@ -30,7 +30,7 @@ const BEYOND_CPU_MS: u64 = 200;
 const BEHIND_DEADLINE_MS: u64 = 100;
 /// The maximum slowdown factor of a script that reports its position.
 const FOLLOWED_SLOWER: u64 = 6;
-/// The bounds in milliseconds of a second look at such a script.
+/// The minimum and maximum computing time in milliseconds of a second look at such a script.
 const CPU_MS_MIN: u64 = 100;
 const WALL_MS_MAX: u64 = 2_000;
 

@@ -33,8 +33,8 @@ mod linux {
     const INTERFACE: u8 = 0xaa;
     const AGREE: Opcode = opcode::read_write::<Agree>(INTERFACE, 0x3f);
     const REGISTER: Opcode = opcode::read_write::<Register>(INTERFACE, 0);
-    /// Excludes writes of the kernel itself from notifications. Without them, no privilege is
-    /// needed.
+    /// Excludes the kernel's own writes from notifications. A process may then register without a
+    /// privilege.
     const USER_MODE_ONLY: u32 = 1;
     /// Requests notifications of writes to marked pages.
     const OF_WRITES: u64 = 2;
@@ -149,7 +149,8 @@ mod linux {
                 let mut word = [0; 8];
                 let at = (first + page) * word.len();
                 told.read_exact_at(&mut word, at as u64).unwrap();
-                // A page may also be in the middle of a move.
+                // The two upper bits mark a page as present or swapped out. The kernel also marks a
+                // page as swapped out while it moves the page.
                 u64::from_ne_bytes(word) >> 62 != 0
             };
             (0..PAGES).filter(is_there).collect()

@@ -1,11 +1,11 @@
-//! How soon the system lets a thread run. Threads that answer requests, and threads of short runs,
-//! interrupt the threads of long runs.
+//! Controls how soon the system lets a thread run. Threads that answer requests, and threads of
+//! short runs, interrupt the threads of long runs.
 //!
-//! Each thread of Linux may state how long it wants to run at a time. From Linux 6.12 on, a thread
-//! that wakes up interrupts a thread with a longer time at once. Otherwise it waits until the other
-//! has had its time, some milliseconds. Nice values would have a lasting effect, since a thread
-//! cannot raise its priority again, and a thread of low priority can hold a lock of the kernel for
-//! long.
+//! Each thread of Linux may state how long it wants to run at a time. From Linux 6.12 on, a
+//! thread that wakes up interrupts a thread with a longer time at once. Without this, the
+//! thread waits some milliseconds, until the time of the other thread is used up. Nice values
+//! would have a lasting effect, since a thread cannot raise its priority again, and a thread of
+//! low priority can hold a lock of the kernel for long.
 
 #[cfg(target_os = "linux")]
 pub use linux::{give_way, run_soon};
@@ -44,7 +44,7 @@ mod linux {
         period_ns: u64,
     }
 
-    /// Lets this thread, and those that it starts from now on, interrupt threads that give way.
+    /// Lets this thread, and threads that it starts later, interrupt threads that give way.
     pub fn run_soon() {
         if !RUNS_SOON.replace(true) {
             set(SHORT_NS);

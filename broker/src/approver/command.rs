@@ -39,6 +39,10 @@ impl Approver for ApproverCommand {
     fn who(&self) -> String {
         format!("command {}", self.0.program)
     }
+
+    fn place(&self) -> Option<String> {
+        Some("by the approval program that is configured on this machine".to_owned())
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use crate::render::escape;
 const FIELDS_MAX: usize = 50;
 const OPTIONS_MAX: usize = 100;
 const LABEL_CHARS_MAX: usize = 200;
-/// Maximum length of a default or a choice, in characters. A form with a longer one is refused,
-/// because values that are sent must be shown completely.
+/// Maximum length of a default or a choice, in characters. Values that are sent must be shown
+/// completely, so a form with a longer value is refused.
 const VALUE_CHARS_MAX: usize = 4_000;
 
 /// The fields of a form, in the server's order.
@@ -27,7 +27,7 @@ pub(super) struct Field {
     is_required: bool,
     default: Option<Value>,
     kind: Kind,
-    /// Validates the field by its own schema, including limits and format.
+    /// Validates the field's value by the field's own schema, including limits and format.
     schema: Validator,
 }
 
@@ -136,7 +136,7 @@ impl Field {
         text
     }
 
-    /// Parses a line. Returns `None` if the field is left empty. The error is shown to the person.
+    /// Parses a line. Returns `None` if the field is left empty. The person sees the error.
     pub(super) fn take(&self, line: &str) -> Result<Option<Value>, String> {
         let typed = line.trim_end_matches(['\n', '\r']);
         if typed.trim().is_empty() {

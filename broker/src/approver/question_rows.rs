@@ -1,11 +1,13 @@
-//! What airlock tells a person about a call besides its arguments: what the rules ask, the
-//! destination, the data that the run has read, the tool, and the reasons. The terminal, the page
-//! and the host show the same rows in the same order. All texts are escaped.
+//! Builds the rows that tell a person about a call in addition to its arguments: what the rules
+//! ask, the destination, the data that the run has read, the tool, and the reasons. The terminal,
+//! the page and the host show the same rows in the same order. All texts are escaped.
 
 use std::collections::BTreeSet;
 
+use airlock_core::call::EarlierCall;
 use airlock_core::decide::Question;
 use airlock_core::facts::Facts;
+use airlock_core::id::CallRef;
 
 use crate::render::escape;
 
@@ -14,6 +16,8 @@ pub(crate) const ASKS: &str = "asks";
 /// Maximum number of rows about fields that repeat earlier results.
 const SHARES_SHOWN: usize = 8;
 const WORD_CHARS_MAX: usize = 200;
+/// Maximum length of the arguments of an earlier call.
+const ARGS_CHARS_MAX: usize = 1_000;
 
 /// One row: a name of at most seven letters, and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,12 @@ pub(crate) fn rows(question: &Question) -> Vec<QuestionRow> {
     let mut rows = Vec::new();
     for prompt in &question.prompts {
         warn(&mut rows, ASKS, escape::line(prompt));
+    }
+    if let Some(earlier) = &question.outcome_of {
+        warn(&mut rows, "unknown", unknown_outcome(earlier));
+    }
+    for earlier in &question.earlier {
+        warn(&mut rows, "earlier", of_earlier(earlier));
     }
     match question.facts.as_deref() {
         Some(facts) => of_facts(facts, &mut rows),
@@ -52,6 +62,15 @@ pub(crate) fn rows(question: &Question) -> Vec<QuestionRow> {
     }
     rows.sort_by_key(|row| !row.warns);
     rows
+}
+
+fn unknown_outcome(earlier: &CallRef) -> String {
+    let at = earlier.to_string();
+    format!(
+        "call {} had these arguments, and may have had its effect. Look it up, and state what became \
+         of it; until then, the call is not made again",
+        escape::brief(&at, WORD_CHARS_MAX)
+    )
 }
 
 fn of_facts(facts: &Facts, rows: &mut Vec<QuestionRow>) {
@@ -143,6 +162,20 @@ fn destinations(facts: &Facts, rows: &mut Vec<QuestionRow>) {
     fields(&facts.lookalikes, lookalikes);
 }
 
+/// Describes a call of an earlier run that a doubtful call may repeat.
+fn of_earlier(earlier: &EarlierCall) -> String {
+    let outcome = match earlier.is_unknown {
+        true => "may have happened",
+        false => "happened",
+    };
+    let args = earlier.args.as_ref();
+    let args = args.map_or_else(String::new, |args| {
+        escape::brief(args.text(), ARGS_CHARS_MAX)
+    });
+    let at = escape::brief(&earlier.at.to_string(), WORD_CHARS_MAX);
+    format!("call {at} {outcome}, with {args}")
+}
+
 fn of_tool(question: &Question, rows: &mut Vec<QuestionRow>) {
     let effects = question.effects;
     if effects.read_only == Some(true) {
@@ -188,7 +221,7 @@ pub(super) mod tests {
     use super::*;
     use crate::approver::wire::tests::asked;
 
-    /// Returns a question with a row of almost every kind, from texts that try to hide.
+    /// Returns a question with a row of almost every kind. Its texts contain invisible characters.
     pub(crate) fn hostile() -> Question {
         let mut question = asked(r#"{"to":"x","body":"y"}"#);
         question.facts = Some(Arc::new(Facts {

@@ -1,11 +1,14 @@
-//! Formats a question as text for a terminal, and parses a typed line as an answer.
+//! Formats a question as text for a terminal, and parses what was typed as an answer.
 
 use std::num::NonZeroU32;
 
 use airlock_core::decide::{Answer, Question};
-use airlock_core::grant::{Proposal, Scope, Terms};
+use airlock_core::grant::{FieldValue, Proposal, Scope, Terms, field_text};
+use airlock_core::statement::StatedOutcome;
 
+use super::argument_lines::argument_lines;
 use super::question_rows::{QuestionRow, rows};
+use super::wire::is_json;
 use crate::render::escape;
 
 /// Maximum number of lines of arguments shown before the person asks for the rest.
@@ -14,38 +17,108 @@ const ARGUMENT_LINES_SHOWN: usize = 40;
 /// Maximum length of a condition or an example, in characters.
 const EXAMPLE_CHARS_SHOWN: usize = 200;
 
-/// A reply that was typed to a question.
+/// A key that was typed to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TypedReply {
     Answer(Answer),
-    /// Allows all calls of this tool; the number still has to be asked for.
-    AllWithoutNumber,
+    /// Allows several calls of this tool; their number follows.
+    Similar,
+    /// The earlier call happened; its result follows.
+    Result,
     ShowAll,
+    Explain,
     Unclear,
 }
 
-/// Returns the possible answers. If every call needs its own answer, the answers cover only this
-/// call.
+/// Returns the possible answers in one line, with one key each. If every call needs its own answer,
+/// the answers cover only this call.
 pub(super) fn choices(question: &Question) -> String {
-    let declassify = match question.reads.is_empty() {
-        true => "",
-        false => ", d = allow it, and its result counts as neither private nor untrusted",
-    };
-    let Some(proposal) = &question.proposal else {
-        return format!("y = allow this call{declassify}, n = refuse, v = view everything");
-    };
-    let wider: Vec<_> = question
-        .scopes
-        .iter()
-        .filter(|scope| **scope != Scope::Run)
-        .map(|scope| format!(", a N {scope} = in this {scope}"))
-        .collect();
-    format!(
-        "y = allow this call{declassify}, a N = allow up to N similar calls in this run ({} \
-         proposed){}, n = refuse, v = view everything",
-        proposal.uses_max,
-        wider.concat()
-    )
+    if question.outcome_of.is_some() {
+        let keys = "h = it happened, r = it happened with a result, d = it did not happen, \
+                    n = not known, v = view everything, ? = help";
+        return keys.to_owned();
+    }
+    let mut keys = vec!["y = this call".to_owned()];
+    if !question.reads.is_empty() {
+        keys.push("d = this call, and its result is harmless".to_owned());
+    }
+    if let Some(proposal) = &question.proposal {
+        keys.push(format!("a = {}", more_calls(proposal.uses_max.get())));
+    }
+    keys.extend(["n = no", "v = view everything", "? = help"].map(str::to_owned));
+    keys.join(", ")
+}
+
+/// Explains each answer in a line of its own.
+pub(super) fn explained(question: &Question) -> String {
+    if question.outcome_of.is_some() {
+        return OUTCOME_HELP.to_owned();
+    }
+    let mut lines = vec!["y  allow this call, and no other".to_owned()];
+    if !question.reads.is_empty() {
+        let what = "d  allow this call; its result counts as neither private nor untrusted, so it \
+                    adds no labels to the run";
+        lines.push(what.to_owned());
+    }
+    if let Some(proposal) = &question.proposal {
+        let wider: Vec<String> = wider(question)
+            .map(|scope| format!(", and `N {scope}` counts them in the {scope}"))
+            .collect();
+        lines.push(format!(
+            "a  allow this call and further calls of this tool, if their arguments fit `similar`; \
+             airlock then asks for their number: Enter takes {}, `N` takes N calls of this run{}",
+            proposal.uses_max,
+            wider.concat()
+        ));
+    }
+    lines.push("n  refuse this call; the script gets an error, and may go on".to_owned());
+    lines.push("v  show the question again, without shortening anything".to_owned());
+    lines.push("Ctrl-C ends the run; no call is allowed without an answer".to_owned());
+    let lines = lines.iter().map(|line| format!("        {line}\n"));
+    lines.collect()
+}
+
+const OUTCOME_HELP: &str = "        \
+    h  the earlier call had its effect, and is not made again; its result is not known, so the script \
+    gets an error
+        r  the earlier call had its effect; airlock then asks for its result, which the script gets
+        d  the earlier call had no effect; this call is decided, and may be made
+        n  leave it unknown; the call is not made, and the script gets an error
+        v  show the question again, without shortening anything
+        Ctrl-C ends the run; no call is made without an answer
+";
+
+/// Asks for the result of a call that happened.
+pub(super) const WHICH_RESULT: &str =
+    "\n        the result as JSON in one line; Enter = no result > ";
+
+/// Parses the result of a call that happened. An empty line is no result.
+pub(super) fn parse_result(line: &str) -> Option<Answer> {
+    let text = line.trim();
+    let result = (!text.is_empty()).then(|| text.to_owned());
+    let is_usable = result.as_deref().is_none_or(is_json);
+    is_usable.then_some(Answer::Stated(StatedOutcome::Happened { result }))
+}
+
+/// Asks for the number of similar calls.
+pub(super) fn how_many(question: &Question) -> String {
+    let proposed = question.proposal.as_ref().map(|it| it.uses_max);
+    let proposed = proposed.map_or_else(String::new, |count| format!("; Enter = {count}"));
+    format!("\n        how many calls, including this one{proposed} > ")
+}
+
+fn wider(question: &Question) -> impl Iterator<Item = &Scope> {
+    let is_wider = |scope: &&Scope| **scope != Scope::Run;
+    question.scopes.iter().filter(is_wider)
+}
+
+/// Returns the number of calls in words. `uses_max` includes the call that is asked about.
+fn more_calls(uses_max: u32) -> String {
+    match uses_max {
+        1 => "this call, for similar ones too".to_owned(),
+        2 => "this call and 1 more call of this tool".to_owned(),
+        uses => format!("this call and {} more calls of this tool", uses - 1),
+    }
 }
 
 /// Formats everything that matters for the answer. All texts are escaped, so that none can move the
@@ -53,11 +126,15 @@ pub(super) fn choices(question: &Question) -> String {
 pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     let mut text = String::from("\n");
     let tool = escape::line(&question.tool.to_string()).into_owned();
-    row(
-        &mut text,
-        "allow?",
-        &format!("call {} of `{tool}`{}", question.call.0, site(question)),
-    );
+    let call = format!("call {} of `{tool}`{}", question.call.0, site(question));
+    match &question.outcome_of {
+        Some(earlier) => {
+            let at = earlier.to_string();
+            let what = format!("what became of call {}? {call} is equal", escape::line(&at));
+            row(&mut text, "state", &what);
+        }
+        None => row(&mut text, "allow?", &call),
+    }
     for QuestionRow {
         name, text: said, ..
     } in rows(question)
@@ -71,23 +148,38 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     text
 }
 
-/// Parses a typed line as a reply.
-pub(super) fn parse(line: &str) -> TypedReply {
-    let line = line.trim().to_ascii_lowercase();
-    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
-    match (word, rest.trim()) {
-        ("y" | "yes", "") => TypedReply::Answer(Answer::AllowOnce),
-        ("d" | "declassify", "") => TypedReply::Answer(Answer::AllowDeclassified),
-        ("n" | "no", "") => TypedReply::Answer(Answer::Refuse),
-        ("v" | "view", "") => TypedReply::ShowAll,
-        ("a" | "all", "") => TypedReply::AllWithoutNumber,
-        ("a" | "all", terms) => parse_uses(terms).map_or(TypedReply::Unclear, TypedReply::Answer),
+/// Parses what was typed at once: one key, or one key with Enter. Text of several characters is no
+/// answer, because a person may have pasted it.
+pub(super) fn parse(question: &Question, typed: &str) -> TypedReply {
+    let key = typed.trim_end_matches(['\r', '\n']).to_ascii_lowercase();
+    let is_about_outcome = question.outcome_of.is_some();
+    let stated = |outcome| TypedReply::Answer(Answer::Stated(outcome));
+    match key.as_str() {
+        "h" if is_about_outcome => stated(StatedOutcome::Happened { result: None }),
+        "r" if is_about_outcome => TypedReply::Result,
+        "d" if is_about_outcome => stated(StatedOutcome::DidNotHappen),
+        "y" if is_about_outcome => TypedReply::Unclear,
+        "y" => TypedReply::Answer(Answer::AllowOnce),
+        "d" if !question.reads.is_empty() => TypedReply::Answer(Answer::AllowDeclassified),
+        "n" => TypedReply::Answer(Answer::Refuse),
+        "v" => TypedReply::ShowAll,
+        "?" => TypedReply::Explain,
+        "a" if question.proposal.is_some() && !is_about_outcome => TypedReply::Similar,
         _ => TypedReply::Unclear,
     }
 }
 
+/// Parses the number of similar calls. An empty line takes the proposed number.
+pub(super) fn parse_number(question: &Question, line: &str) -> Option<Answer> {
+    let proposal = question.proposal.as_ref()?;
+    match line.trim() {
+        "" => Some(Answer::Allow(Terms::up_to(proposal.uses_max))),
+        terms => parse_uses(terms),
+    }
+}
+
 /// Parses terms such as `20` or `20 session`.
-pub(super) fn parse_uses(terms: &str) -> Option<Answer> {
+fn parse_uses(terms: &str) -> Option<Answer> {
     let mut words = terms.split_whitespace();
     let uses_max = words.next()?.parse::<NonZeroU32>().ok()?;
     let scope = match words.next() {
@@ -103,11 +195,33 @@ pub(super) fn parse_uses(terms: &str) -> Option<Answer> {
     }))
 }
 
-/// Describes the condition for similar calls, and the similar calls that were asked about so far.
+/// Describes in words which calls are similar, and those that were asked about so far.
 fn like(proposal: &Proposal, whole: bool) -> String {
+    let condition = &proposal.condition;
+    let mut parts: Vec<String> = condition
+        .same()
+        .iter()
+        .map(|(field, same)| {
+            let verb = match same {
+                FieldValue::Under(_) => "is",
+                _ => "stays",
+            };
+            let (field, value) = (field_text(field), shortened(&same.to_string(), whole));
+            format!("{field} {verb} {value}")
+        })
+        .collect();
+    let free: Vec<String> = condition
+        .free()
+        .iter()
+        .map(|field| anything(field))
+        .collect();
+    parts.extend(free);
+    if parts.is_empty() {
+        parts.push("there are no arguments".to_owned());
+    }
     let mut text = format!(
-        "where {}",
-        shortened(&proposal.condition.to_string(), whole)
+        "calls of this tool where {}",
+        shortened(&parts.join(", "), whole)
     );
     if proposal.calls > 1 {
         text.push_str(&format!(
@@ -119,6 +233,13 @@ fn like(proposal: &Proposal, whole: bool) -> String {
         }
     }
     text
+}
+
+fn anything(field: &str) -> String {
+    match field {
+        "" => "the arguments are anything".to_owned(),
+        field => format!("{} is anything", field_text(field)),
+    }
 }
 
 fn shortened(text: &str, whole: bool) -> String {
@@ -138,10 +259,9 @@ fn site(question: &Question) -> String {
 }
 
 fn arguments(question: &Question, width: usize, whole: bool) -> String {
-    let pretty = serde_json::to_string_pretty(question.args.value()).unwrap_or_default();
-    let lines: Vec<String> = pretty
-        .lines()
-        .flat_map(|line| wrapped(&escape::line(line), width))
+    let lines: Vec<String> = argument_lines(question.args.value())
+        .iter()
+        .flat_map(|line| wrapped(line, width))
         .collect();
     let shown = if whole {
         lines.len()
@@ -156,7 +276,7 @@ fn arguments(question: &Question, width: usize, whole: bool) -> String {
         .join("\n        ");
     if shown < lines.len() {
         text.push_str(&format!(
-            "\n        … {} MORE LINES; type v to view them",
+            "\n        … {} MORE LINES; press v to view them",
             lines.len() - shown
         ));
     }
@@ -219,33 +339,115 @@ fn columns(c: char) -> usize {
 mod tests {
     use airlock_core::facts::{Facts, RepeatedText};
     use airlock_core::id::CallId;
+    use airlock_core::labels::Label;
 
     use super::*;
-    use crate::approver::wire::tests::asked;
+    use crate::approver::wire::tests::{asked, unknown_call};
 
     #[test]
-    fn only_unambiguous_line_is_an_answer() {
-        let uses = |n| TypedReply::Answer(Answer::up_to(NonZeroU32::new(n).unwrap()));
-        for (line, expected) in [
-            ("y\n", TypedReply::Answer(Answer::AllowOnce)),
-            (" YES ", TypedReply::Answer(Answer::AllowOnce)),
-            ("d", TypedReply::Answer(Answer::AllowDeclassified)),
+    fn one_key_is_an_answer_and_pasted_text_is_not() {
+        let question = asked(r#"{"to":"x"}"#);
+        for (typed, expected) in [
+            ("y", TypedReply::Answer(Answer::AllowOnce)),
+            ("Y\n", TypedReply::Answer(Answer::AllowOnce)),
             ("n", TypedReply::Answer(Answer::Refuse)),
-            ("a 20", uses(20)),
-            ("all 3", uses(3)),
-            ("a", TypedReply::AllWithoutNumber),
+            ("a", TypedReply::Similar),
             ("v", TypedReply::ShowAll),
+            ("?", TypedReply::Explain),
+            ("d", TypedReply::Unclear),
             ("", TypedReply::Unclear),
-            ("a 0", TypedReply::Unclear),
-            ("a -1", TypedReply::Unclear),
-            ("a 3 run", uses(3)),
-            ("a 3 forever", TypedReply::Unclear),
-            ("a 3 run 4", TypedReply::Unclear),
-            ("a 99999999999", TypedReply::Unclear),
-            ("y please", TypedReply::Unclear),
+            ("\n", TypedReply::Unclear),
+            ("yes", TypedReply::Unclear),
+            ("y\ny\n", TypedReply::Unclear),
+            (" y", TypedReply::Unclear),
+            ("\u{1b}[A", TypedReply::Unclear),
         ] {
-            assert_eq!(parse(line), expected, "{line:?}");
+            assert_eq!(parse(&question, typed), expected, "{typed:?}");
         }
+        let mut each = question;
+        each.proposal = None;
+        assert_eq!(parse(&each, "a"), TypedReply::Unclear);
+        each.reads = [Label::private()].into_iter().collect();
+        let declassified = TypedReply::Answer(Answer::AllowDeclassified);
+        assert_eq!(parse(&each, "d"), declassified);
+    }
+
+    #[test]
+    fn question_about_outcome_has_answers_of_its_own() {
+        let mut question = asked(r#"{"to":"x"}"#);
+        question.outcome_of = Some(unknown_call());
+        let stated = |outcome| TypedReply::Answer(Answer::Stated(outcome));
+        for (typed, expected) in [
+            ("h", stated(StatedOutcome::Happened { result: None })),
+            ("d", stated(StatedOutcome::DidNotHappen)),
+            ("r", TypedReply::Result),
+            ("n", TypedReply::Answer(Answer::Refuse)),
+            ("y", TypedReply::Unclear),
+            ("a", TypedReply::Unclear),
+        ] {
+            assert_eq!(parse(&question, typed), expected, "{typed}");
+        }
+        let result = |text: &str| {
+            let result = Some(text.to_owned());
+            Some(Answer::Stated(StatedOutcome::Happened { result }))
+        };
+        assert_eq!(parse_result("{\"id\": 1}\n"), result("{\"id\": 1}"));
+        assert_eq!(parse_result("{id: 1}\n"), None);
+        let none = Some(Answer::Stated(StatedOutcome::Happened { result: None }));
+        assert_eq!(parse_result("\n"), none);
+        let text = show(&question, 100, false);
+        assert!(text.contains("what became of call r0:3?"), "{text}");
+        assert!(text.contains("may have had its effect"), "{text}");
+        assert!(choices(&question).starts_with("h = it happened"));
+        assert!(explained(&question).contains("d  the earlier call had no effect"));
+    }
+
+    #[test]
+    fn number_of_similar_calls_is_exact() {
+        let question = asked(r#"{"to":"x"}"#);
+        let uses = |n| Some(Answer::up_to(NonZeroU32::new(n).unwrap()));
+        for (line, expected) in [
+            ("\n", uses(20)),
+            ("3\n", uses(3)),
+            (" 3 run", uses(3)),
+            ("0", None),
+            ("-1", None),
+            ("3 forever", None),
+            ("3 run 4", None),
+            ("99999999999", None),
+            ("y", None),
+        ] {
+            assert_eq!(parse_number(&question, line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn grant_is_described_in_words() {
+        let question = asked(r#"{"project":"OPS","title":"a"}"#);
+        let text = show(&question, 100, false);
+        let similar = "similar calls of this tool where /project stays \"OPS\", /title is anything";
+        assert!(text.contains(similar), "{text}");
+        let odd = show(&asked(r#"{"to is anything, /a":1}"#), 100, false);
+        assert!(
+            odd.contains(r#"where "/to is anything, ~1a" is anything"#),
+            "{odd}"
+        );
+        assert_eq!(
+            choices(&question),
+            "y = this call, a = this call and 19 more calls of this tool, n = no, v = view \
+             everything, ? = help"
+        );
+        let help = explained(&question);
+        for part in [
+            "y  allow this call",
+            "a  allow",
+            "n  refuse",
+            "v  show",
+            "Enter takes 20",
+        ] {
+            assert!(help.contains(part), "{part}: {help}");
+        }
+        assert!(!help.contains("d  "), "{help}");
     }
 
     /// Checks that text from servers and scripts never begins a line.

@@ -1,22 +1,26 @@
 //! Asks the person at the terminal, through `/dev/tty`. Data from a pipe never counts as an answer.
 
 mod forms;
+mod key_mode;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::decide::{Answer, Question};
 use rustix::fs::OFlags;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
 
 use super::keyboard::Keyboard;
 use super::question_text::{self, TypedReply};
 use super::{AnswerFuture, Approver};
 use crate::client_bridge::AnswerDeadline;
+use key_mode::KeyMode;
 
 const WIDTH_UNKNOWN: usize = 80;
 
@@ -26,13 +30,35 @@ pub struct Terminal {
     screen: Arc<File>,
 }
 
-/// Serialises questions, because a process has only one terminal.
-static TURN: Mutex<()> = Mutex::const_new(());
+/// Time during which no key counts: after a question that follows another one was shown, and
+/// after the key for several calls.
+const KEY_SETTLES: Duration = Duration::from_millis(400);
+
+/// Serialises questions, because a process has only one terminal. Holds the time at which the last
+/// question ended.
+static TURN: Mutex<Option<Instant>> = Mutex::const_new(None);
+
+/// The use of the terminal for one question. When dropped, records that the question has ended:
+/// it was answered or withdrawn, or it failed.
+struct Turn(MutexGuard<'static, Option<Instant>>);
+
+impl Turn {
+    /// Whether a key may still be meant for the question before this one.
+    fn follows_closely(&self) -> bool {
+        self.0.is_some_and(|last| last.elapsed() < KEY_SETTLES)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0 = Some(Instant::now());
+    }
+}
 
 /// Waits for the terminal. The time limit of the question is paused meanwhile.
-async fn turn(time: &AnswerDeadline) -> MutexGuard<'static, ()> {
+async fn turn(time: &AnswerDeadline) -> Turn {
     let _still = time.stand_still();
-    TURN.lock().await
+    Turn(TURN.lock().await)
 }
 
 impl Terminal {
@@ -49,45 +75,90 @@ impl Terminal {
     }
 
     async fn converse(&self, question: &Question) -> io::Result<Answer> {
-        let _turn = TURN.lock().await;
-        let mut whole = false;
+        let turn = Turn(TURN.lock().await);
         let mut keyboard = Keyboard::new(open(OFlags::NONBLOCK)?);
         let mut open = OpenPrompt {
             terminal: self,
             is_open: true,
         };
-        loop {
-            let shown = question_text::show(question, self.width(), whole);
-            let choices = question_text::choices(question);
-            self.show(&shown)?;
-            self.forget_typed(&mut keyboard);
-            self.show(&format!("{:>7} {choices}\n      > ", "answer"))?;
-            let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
-                return Ok(Answer::Unanswered);
-            };
-            match question_text::parse(&line) {
-                TypedReply::Answer(answer) => {
-                    open.is_open = false;
-                    return Ok(answer);
+        self.show(&question_text::show(question, self.width(), false))?;
+        // A key that was meant for the last question is no answer to this one.
+        if turn.follows_closely() {
+            tokio::time::sleep(KEY_SETTLES).await;
+        }
+        let answer = loop {
+            match self.key(question, &mut keyboard).await? {
+                None => return Ok(Answer::Unanswered),
+                Some(TypedReply::Answer(answer)) => break answer,
+                Some(TypedReply::ShowAll) => {
+                    self.show(&question_text::show(question, self.width(), true))?;
                 }
-                TypedReply::ShowAll => whole = true,
-                TypedReply::Unclear => {
-                    self.write("        unknown answer; nothing was allowed\n")?
+                Some(TypedReply::Explain) => self.show(&question_text::explained(question))?,
+                Some(TypedReply::Unclear) => {
+                    self.write("        unknown answer; nothing was allowed\n")?;
                 }
-                TypedReply::AllWithoutNumber => {
-                    self.forget_typed(&mut keyboard);
-                    self.write("        maximum number of calls, including this one? > ")?;
-                    let Some(line) = keyboard.line(|| self.is_in_foreground()).await else {
+                Some(TypedReply::Result) => {
+                    let Some(line) = self
+                        .line(question_text::WHICH_RESULT, &mut keyboard)
+                        .await?
+                    else {
                         return Ok(Answer::Unanswered);
                     };
-                    if let Some(answer) = question_text::parse_uses(&line) {
-                        open.is_open = false;
-                        return Ok(answer);
+                    if let Some(answer) = question_text::parse_result(&line) {
+                        break answer;
+                    }
+                    self.write("        not JSON; nothing was recorded\n")?;
+                }
+                Some(TypedReply::Similar) => {
+                    let how_many = question_text::how_many(question);
+                    let Some(line) = self.line(&how_many, &mut keyboard).await? else {
+                        return Ok(Answer::Unanswered);
+                    };
+                    if let Some(answer) = question_text::parse_number(question, &line) {
+                        break answer;
                     }
                     self.write("        invalid number; nothing was allowed\n")?;
                 }
             }
+        };
+        open.is_open = false;
+        Ok(answer)
+    }
+
+    /// Asks for a line. `None` is the end of the input.
+    async fn line(
+        &self,
+        prompt: &str,
+        keyboard: &mut Keyboard<File>,
+    ) -> io::Result<Option<String>> {
+        // Enter has a meaning of its own, so it must follow the prompt.
+        tokio::time::sleep(KEY_SETTLES).await;
+        self.forget_typed(keyboard);
+        self.write(prompt)?;
+        Ok(keyboard.line(|| self.is_in_foreground()).await)
+    }
+
+    /// Shows the answers and reads one key. `None` is the end of the input.
+    async fn key(
+        &self,
+        question: &Question,
+        keyboard: &mut Keyboard<File>,
+    ) -> io::Result<Option<TypedReply>> {
+        let mode = KeyMode::begin(&self.screen, || self.is_in_foreground())?;
+        self.forget_typed(keyboard);
+        let choices = question_text::choices(question);
+        self.show(&format!("{:>7} {choices}\n      > ", "answer"))?;
+        let typed = keyboard.keys(|| self.is_in_foreground()).await;
+        let Some(typed) = typed else { return Ok(None) };
+        let reply = question_text::parse(question, &typed);
+        // Enter after a key belongs to the key.
+        mode.end_and_forget();
+        if !typed.contains(['\r', '\n'])
+            && !matches!(reply, TypedReply::Similar | TypedReply::Result)
+        {
+            self.write("\n")?;
         }
+        Ok(Some(reply))
     }
 
     /// Discards earlier input, because it cannot be an answer to a question that was not shown yet.
@@ -157,11 +228,24 @@ fn open(flags: OFlags) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn withdrawn_question_delays_the_keys_of_the_next_one() {
+        static QUESTIONS: Mutex<Option<Instant>> = Mutex::const_new(None);
+        let withdrawn = async {
+            let turn = Turn(QUESTIONS.lock().await);
+            assert!(!turn.follows_closely());
+            std::future::pending::<()>().await;
+        };
+        let limit = Duration::from_secs(10);
+        assert!(tokio::time::timeout(limit, withdrawn).await.is_err());
+        assert!(Turn(QUESTIONS.lock().await).follows_closely());
+        sleep(KEY_SETTLES).await;
+        assert!(!Turn(QUESTIONS.lock().await).follows_closely());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn form_deadline_starts_with_its_turn() {

@@ -6,11 +6,12 @@ mod card;
 mod listener;
 mod open_questions;
 mod page_auth;
+mod suspended_questions;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use airlock_core::decide::{Answer, Question};
@@ -26,15 +27,20 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::wire::ANSWER_BYTES_MAX;
-use super::{AnswerFuture, Approver};
+use super::{AnswerFuture, Approver, SettledCall};
+use crate::private_file::StateDir;
 use listener::LimitedListener;
 use open_questions::{AnswerError, OpenQuestions};
 use page_auth::{PageAuth, PageAuthError, PageCookie};
+use suspended_questions::SuspendedQuestions;
 
 /// Maximum time that a page's request for updates stays open while there are no updates.
 const NEWS_WALL: Duration = Duration::from_secs(20);
+/// Interval at which an open page looks for questions of suspended runs.
+const LOOK_FOR_KEPT: Duration = Duration::from_secs(1);
 /// Interval of the check whether the page is still open in a browser.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const PAGE: &str = include_str!("web/page.html");
@@ -50,12 +56,16 @@ pub type LinkNotifier = Box<dyn Fn(&str) + Send + Sync>;
 pub struct Web {
     room: Arc<PageState>,
     told: LinkNotifier,
+    /// Where the person finds the page.
+    place: String,
     server: JoinHandle<()>,
 }
 
 struct PageState {
     gate: PageAuth,
     questions: OpenQuestions,
+    /// Where questions of suspended runs come from, if the page shows them.
+    suspended: OnceLock<SuspendedQuestions>,
 }
 
 impl std::fmt::Debug for Web {
@@ -75,6 +85,7 @@ impl Web {
         let room = Arc::new(PageState {
             gate,
             questions: OpenQuestions::default(),
+            suspended: OnceLock::new(),
         });
         let routes = routes(Arc::clone(&room));
         let listener = TcpListener::from_std(listener)?;
@@ -84,7 +95,28 @@ impl Web {
             // The server ends only when the task is aborted.
             let _ = axum::serve(door, routes).await;
         });
-        Ok(Self { room, told, server })
+        Ok(Self {
+            room,
+            told,
+            place: "on a web page of airlock on this machine".to_owned(),
+            server,
+        })
+    }
+
+    /// Sets the text that says where the person finds the page. A host's model reads it.
+    #[must_use]
+    pub fn with_place(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// Also shows the questions of suspended runs of this state directory.
+    #[must_use]
+    pub fn with_suspended_runs(self, state: StateDir) -> Self {
+        self.room
+            .suspended
+            .get_or_init(|| SuspendedQuestions::new(state));
+        self
     }
 
     /// Returns a new link, which is valid once and for a limited time. Earlier links become
@@ -127,6 +159,26 @@ impl Approver for Web {
 
     fn who(&self) -> String {
         "web page".into()
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(self.place.clone())
+    }
+
+    fn remind(&self) -> bool {
+        if self.room.suspended.get().is_none() {
+            return false;
+        }
+        if self.room.gate.wants_link()
+            && let Ok(link) = self.link()
+        {
+            (self.told)(&link);
+        }
+        true
+    }
+
+    fn settled(&self, call: &SettledCall<'_>) {
+        self.room.questions.settled(call);
     }
 }
 
@@ -195,6 +247,15 @@ async fn enter(
     match room.gate.enter(entry.until, &entry.once, &entry.sig) {
         Ok(PageCookie { cookie, key }) => {
             let page = format!("/#{key}");
+            // A browser sends a strict cookie only if the page itself leads on. After a link in a
+            // file, a redirection would count as a part of that other site.
+            if headers
+                .get("sec-fetch-site")
+                .is_some_and(|it| it == "cross-site")
+            {
+                let onward = format!("0; url={page}");
+                return [(header::SET_COOKIE, cookie), (header::REFRESH, onward)].into_response();
+            }
             let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, page)];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
@@ -253,19 +314,36 @@ struct SeenQuery {
 
 /// Returns all questions as soon as they differ from the version that the page has seen.
 async fn questions(State(room): State<Arc<PageState>>, Query(seen): Query<SeenQuery>) -> Response {
-    let news = room.questions.news(seen.seen);
-    let _ = tokio::time::timeout(NEWS_WALL, news).await;
+    let until = Instant::now() + NEWS_WALL;
+    loop {
+        let next_look = match room.suspended.get() {
+            Some(suspended) => {
+                suspended.look(&room.questions);
+                until.min(Instant::now() + LOOK_FOR_KEPT)
+            }
+            None => until,
+        };
+        let news = room.questions.news(seen.seen);
+        let is_new = tokio::time::timeout_at(next_look, news).await.is_ok();
+        if is_new || next_look == until {
+            break;
+        }
+    }
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (kind, room.questions.shown().to_string()).into_response()
 }
 
 async fn answer(State(room): State<Arc<PageState>>, body: Bytes) -> Response {
-    let (status, why) = match room.questions.answer(&body) {
+    let answered = match (room.questions.answer(&body), room.suspended.get()) {
+        (Ok(Some(answer)), Some(suspended)) => suspended.record(&room.questions, answer).await,
+        (answered, _) => answered.map(drop),
+    };
+    let (status, why) = match answered {
         Ok(()) => (StatusCode::OK, String::new()),
         Err(refused) => {
             let status = match refused {
                 AnswerError::Unknown | AnswerError::Nonce => StatusCode::FORBIDDEN,
-                AnswerError::Over => StatusCode::CONFLICT,
+                AnswerError::Over | AnswerError::NotRecorded(_) => StatusCode::CONFLICT,
                 AnswerError::Unclear(_) => StatusCode::BAD_REQUEST,
             };
             (status, refused.to_string())
@@ -278,7 +356,7 @@ async fn answer(State(room): State<Arc<PageState>>, body: Bytes) -> Response {
 /// Returns an open question as the page gets it.
 #[cfg(test)]
 pub(super) fn card(question: &Question) -> serde_json::Value {
-    card::open(1, question, "n0", None)
+    card::open(1, question, "n0", None, false)
 }
 
 #[cfg(test)]

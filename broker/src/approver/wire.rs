@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use airlock_core::decide::{Answer, Asker, Question};
 use airlock_core::grant::{Condition, FieldValue, Scope, Terms};
 use airlock_core::json::{self, Bounds};
+use airlock_core::statement::{STATED_RESULT, StatedOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,6 +39,7 @@ pub(super) fn question(question: &Question, nonce: &str) -> Value {
         "result_labels": question.reads,
         "proposal": proposal(question),
         "scopes": question.scopes,
+        "outcome_of": question.outcome_of.as_ref().map(ToString::to_string),
         "asker": question.asker.as_deref().map(asker),
     })
 }
@@ -71,9 +73,11 @@ struct AnswerMessage {
     answer: String,
     uses_max: Option<u32>,
     scope: Option<Scope>,
-    /// The fields that must stay equal. If absent, the fields of the proposal must.
+    /// The fields that must stay equal. If absent, the fields of the proposal must stay equal.
     same: Option<BTreeSet<String>>,
     lasts_s: Option<u64>,
+    /// JSON text: the result of the call whose outcome is stated.
+    result: Option<String>,
 }
 
 /// The reason why an input is not an answer to a question.
@@ -104,6 +108,10 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
         && said.scope.is_none()
         && said.same.is_none()
         && said.lasts_s.is_none();
+    if question.outcome_of.is_some() {
+        return outcome(said, is_plain).map_err(|why| BadAnswer::Unclear(why.to_owned()));
+    }
+    let is_plain = is_plain && said.result.is_none();
     match said.answer.as_str() {
         "allow-once" if is_plain => Ok(Answer::AllowOnce),
         "allow-declassified" if is_plain => Ok(Answer::AllowDeclassified),
@@ -111,9 +119,35 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
         "allow-once" | "allow-declassified" | "refuse" => {
             unclear("only `allow` can be combined with other members")
         }
+        "happened" | "did-not-happen" => unclear("this question is not what became of a call"),
+        "allow" if said.result.is_some() => unclear("only `happened` can have a `result`"),
         "allow" => terms(said, question).map(Answer::Allow),
         _ => unclear("invalid `answer`; expected allow-once, allow-declassified, allow or refuse"),
     }
+}
+
+/// Returns the answer to the question what became of an earlier call.
+fn outcome(said: AnswerMessage, is_plain: bool) -> Result<Answer, &'static str> {
+    if !is_plain {
+        return Err("only `allow` has these members, and no answer to this question allows a call");
+    }
+    match (said.answer.as_str(), said.result) {
+        ("happened", result) => {
+            if !result.as_deref().is_none_or(is_json) {
+                return Err("`result` is not JSON text");
+            }
+            Ok(Answer::Stated(StatedOutcome::Happened { result }))
+        }
+        ("did-not-happen", None) => Ok(Answer::Stated(StatedOutcome::DidNotHappen)),
+        ("refuse", None) => Ok(Answer::Refuse),
+        ("did-not-happen" | "refuse", Some(_)) => Err("only `happened` can have a `result`"),
+        _ => Err("invalid `answer`; expected happened, did-not-happen or refuse"),
+    }
+}
+
+/// Whether a text can be a stated result. Whether it fits the tool is checked when it is used.
+pub(crate) fn is_json(text: &str) -> bool {
+    json::parse_strict(text.as_bytes(), STATED_RESULT).is_ok()
 }
 
 fn terms(said: AnswerMessage, question: &Question) -> Result<Terms, BadAnswer> {
@@ -139,8 +173,8 @@ fn terms(said: AnswerMessage, question: &Question) -> Result<Terms, BadAnswer> {
     })
 }
 
-/// Returns the condition for a grant: these fields must equal the call's arguments, and the others
-/// are free.
+/// Returns the condition for a grant: these fields must equal the call's arguments. The others
+/// are free, or in the proposed folder.
 fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition, BadAnswer> {
     let unclear = |why: String| BadAnswer::Unclear(why);
     let exactly = Condition::exactly(question.args.value())
@@ -151,9 +185,16 @@ fn kept_equal(question: &Question, same: &BTreeSet<String>) -> Result<Condition,
         .collect();
     let mut fixed: BTreeMap<String, FieldValue> = BTreeMap::new();
     let encloses = |outer: &String, inner: &String| inner.starts_with(&format!("{outer}/"));
+    let proposed = question.proposal.as_ref();
+    let in_folder = |field: &String| {
+        let proposed = proposed?.condition.same().get(field)?;
+        matches!(proposed, FieldValue::Under(_)).then(|| proposed.clone())
+    };
     for (field, value) in exactly.same() {
         if same.iter().any(|it| it == field || encloses(it, field)) {
             fixed.insert(field.clone(), value.clone());
+        } else if let Some(folder) = in_folder(field) {
+            fixed.insert(field.clone(), folder);
         } else {
             free.insert(field.clone());
         }
@@ -176,7 +217,7 @@ pub(super) mod tests {
     use airlock_core::grant::Proposal;
     use std::sync::Arc;
 
-    use airlock_core::id::{CallId, Digest, RunId, ToolId};
+    use airlock_core::id::{CallId, CallRef, Digest, RunId, ToolId};
     use airlock_core::labels::Labels;
     use airlock_core::level::Level;
     use airlock_core::limits::Limits;
@@ -204,6 +245,8 @@ pub(super) mod tests {
                 calls: 1,
             }),
             scopes: vec![Scope::Run],
+            earlier: Vec::new(),
+            outcome_of: None,
             asker: Some(Arc::new(Asker {
                 run: RunId("r1".into()),
                 script_name: "triage.js".into(),
@@ -214,6 +257,11 @@ pub(super) mod tests {
             reads: Labels::default(),
             args,
         }
+    }
+
+    /// Returns an earlier call whose outcome is unknown.
+    pub(crate) fn unknown_call() -> CallRef {
+        CallRef::parse("r0:3").unwrap()
     }
 
     fn check(said: &str, expected: Result<&str, &str>) {
@@ -291,6 +339,58 @@ pub(super) mod tests {
         );
         check("", Err("not JSON"));
         check("yes", Err("not JSON"));
+    }
+
+    #[test]
+    fn question_about_outcome_takes_only_statements() {
+        let mut question = asked(r#"{"project":"OPS"}"#);
+        question.outcome_of = Some(unknown_call());
+        let stated = |result: Option<&str>| {
+            let result = result.map(str::to_owned);
+            Ok(Answer::Stated(StatedOutcome::Happened { result }))
+        };
+        for (said, expected) in [
+            (r#"{"answer":"happened","nonce":"n0"}"#, stated(None)),
+            (
+                r#"{"answer":"happened","nonce":"n0","result":"{\"id\":1}"}"#,
+                stated(Some(r#"{"id":1}"#)),
+            ),
+            (
+                r#"{"answer":"did-not-happen","nonce":"n0"}"#,
+                Ok(Answer::Stated(StatedOutcome::DidNotHappen)),
+            ),
+            (r#"{"answer":"refuse","nonce":"n0"}"#, Ok(Answer::Refuse)),
+            (
+                r#"{"answer":"happened","nonce":"n0","result":"{id"}"#,
+                Err("not JSON text"),
+            ),
+            (
+                r#"{"answer":"did-not-happen","nonce":"n0","result":"1"}"#,
+                Err("only `happened`"),
+            ),
+            (
+                r#"{"answer":"allow-once","nonce":"n0"}"#,
+                Err("expected happened"),
+            ),
+            (
+                r#"{"answer":"allow","nonce":"n0","uses_max":2}"#,
+                Err("only `allow`"),
+            ),
+        ] {
+            let found = answer(said.as_bytes(), "n0", &question);
+            match expected {
+                Ok(expected) => assert_eq!(found, Ok(expected), "{said}"),
+                Err(why) => assert!(found.unwrap_err().to_string().contains(why), "{said}"),
+            }
+        }
+        check(
+            r#"{"nonce":"n0","answer":"happened"}"#,
+            Err("not what became of a call"),
+        );
+        check(
+            r#"{"nonce":"n0","answer":"allow-once","result":"1"}"#,
+            Err("other members"),
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) struct ActiveRuns(Arc<watch::Sender<ActiveRunsState>>);
 struct ActiveRunsState {
     latest: u64,
     runs: BTreeMap<u64, Cancel>,
-    /// The reason why all runs were ended. Once set, every later run is cancelled too.
+    /// The reason why all runs were ended. If it is set, every later run is cancelled too.
     ended: Option<String>,
 }
 
@@ -52,15 +52,22 @@ impl ActiveRuns {
         }
     }
 
-    /// Cancels all runs, and returns when the last run has written the end of its journal.
+    /// Cancels or suspends all runs, and returns when the last run has written the end of its journal.
     pub(super) async fn end(&self, why: &str) {
         self.0.send_modify(|open| {
             open.ended.get_or_insert_with(|| why.to_owned());
-            open.runs.values().for_each(|run| run.cancel(why));
+            open.runs.values().for_each(|run| run.abandon(why));
         });
         let mut open = self.0.subscribe();
         // This cannot fail, because the sender lives in `self`.
         let _ = open.wait_for(|open| open.runs.is_empty()).await;
+    }
+
+    /// Ends all cancelled runs that still wait for the outcomes of calls.
+    pub(super) fn stop_waiting(&self) {
+        let open = self.0.borrow();
+        let cancelled = open.runs.values().filter(|run| run.is_cancelled());
+        cancelled.for_each(Cancel::stop_waiting);
     }
 }
 

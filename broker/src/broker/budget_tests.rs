@@ -13,7 +13,7 @@ use airlock_sandbox::budget::{BASE_BYTES, BudgetLimits};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Longer than any test takes on any machine.
+/// A time that is longer than any test takes on any machine.
 const PATIENT_MS: u64 = 600_000;
 
 struct Fixture {
@@ -89,12 +89,12 @@ fn one_run(queue_wall_ms_max: u64) -> BudgetLimits {
 
 #[tokio::test]
 async fn a_run_for_which_there_is_no_room_is_refused_and_leaves_no_journal() {
-    let house = Fixture::new(one_run(20)).await;
-    let first = house.waits().await;
+    let fixture = Fixture::new(one_run(20)).await;
+    let first = fixture.waits().await;
     let cancel = Cancel::new();
     let script = Script::body("return 1");
-    let here = house.broker.run_here(script, &cancel, |_| {});
-    for report in [house.run("return 1").await, here.await] {
+    let here = fixture.broker.run_here(script, &cancel, |_| {});
+    for report in [fixture.run("return 1").await, here.await] {
         assert_eq!(
             (report.status, report.code),
             (Status::Stopped, Some(Code::Busy))
@@ -103,30 +103,30 @@ async fn a_run_for_which_there_is_no_room_is_refused_and_leaves_no_journal() {
         let said = report.error.unwrap().message;
         assert!(said.contains("limit `runs`"), "{said}");
     }
-    let check = house.broker.check(&Script::body("return 1")).await;
+    let check = fixture.broker.check(&Script::body("return 1")).await;
     assert_eq!(check.findings[0].code, "busy");
-    assert_eq!(house.journals(), 1);
-    house.go_on.notify_waiters();
+    assert_eq!(fixture.journals(), 1);
+    fixture.go_on.notify_waiters();
     assert_eq!(first.report().await.status, Status::Done);
-    assert_eq!(house.run("return 1").await.status, Status::Done);
-    let usage = house.broker.budget_usage();
+    assert_eq!(fixture.run("return 1").await.status, Status::Done);
+    let usage = fixture.broker.budget_usage();
     assert_eq!((usage.runs, usage.memory_bytes, usage.refused), (0, 0, 3));
 }
 
 #[tokio::test]
 async fn a_run_waits_for_room_and_has_its_whole_time_afterwards() {
-    let house = Fixture::new(one_run(PATIENT_MS)).await;
-    let first = house.waits().await;
+    let fixture = Fixture::new(one_run(PATIENT_MS)).await;
+    let first = fixture.waits().await;
     let limits = Limits {
         run_wall_ms_max: 10_000,
         ..Limits::default()
     };
     let second = Script::body("return Date.now()").with_limits(limits);
-    let second = house.broker.run(second);
-    while house.broker.budget_usage().waiting == 0 {
+    let second = fixture.broker.run(second);
+    while fixture.broker.budget_usage().waiting == 0 {
         tokio::task::yield_now().await;
     }
-    house.go_on.notify_waiters();
+    fixture.go_on.notify_waiters();
     assert_eq!(first.report().await.status, Status::Done);
     let second = second.report().await;
     assert_eq!(second.status, Status::Done);
@@ -135,24 +135,24 @@ async fn a_run_waits_for_room_and_has_its_whole_time_afterwards() {
 
 #[tokio::test]
 async fn a_run_that_waits_for_room_can_be_cancelled_alone_and_with_all_others() {
-    let house = Fixture::new(one_run(PATIENT_MS)).await;
-    let first = house.waits().await;
-    let second = house.broker.run(Script::body("return 1"));
+    let fixture = Fixture::new(one_run(PATIENT_MS)).await;
+    let first = fixture.waits().await;
+    let second = fixture.broker.run(Script::body("return 1"));
     second.cancel_handle().cancel("enough");
     let report = second.report().await;
     assert_eq!(report.status, Status::Cancelled);
     assert_eq!(report.error.unwrap().message, "enough");
-    let third = house.broker.run(Script::body("return 1"));
-    house.broker.end_runs("the end").await;
+    let third = fixture.broker.run(Script::body("return 1"));
+    fixture.broker.end_runs("the end").await;
     for run in [first, third] {
         assert_eq!(run.report().await.status, Status::Cancelled);
     }
-    assert_eq!(house.broker.budget_usage().runs, 0);
+    assert_eq!(fixture.broker.budget_usage().runs, 0);
 }
 
 #[tokio::test]
 async fn runs_that_all_want_much_memory_come_to_their_end_one_after_the_other() {
-    let house = Fixture::new(BudgetLimits {
+    let fixture = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(300 * MIB),
         queue_wall_ms_max: PATIENT_MS,
         ..BudgetLimits::default()
@@ -161,28 +161,28 @@ async fn runs_that_all_want_much_memory_come_to_their_end_one_after_the_other() 
     let script = "const all = [];
         for (let n = 0; n < 12; n++) all.push(new Uint8Array(10 << 20));
         return all.length";
-    let runs = (0..12).map(|_| house.run(script));
+    let runs = (0..12).map(|_| fixture.run(script));
     for report in join_all(runs).await {
         assert_eq!(report.status, Status::Done, "{report:?}");
         assert!(report.usage.memory_bytes_peak > 120 * MIB);
     }
-    assert_eq!(house.broker.budget_usage().memory_bytes, 0);
+    assert_eq!(fixture.broker.budget_usage().memory_bytes, 0);
 }
 
 #[tokio::test]
 async fn a_run_that_may_not_grow_in_time_is_stopped_as_busy() {
-    let house = Fixture::new(BudgetLimits {
+    let fixture = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(280 * MIB),
         queue_wall_ms_max: 20,
         ..BudgetLimits::default()
     })
     .await;
     let large = "globalThis.all = new Uint8Array(150 << 20);";
-    let first = house
+    let first = fixture
         .broker
         .run(Script::body(format!("{large} return await t.wait({{}})")));
-    house.waiting.acquire().await.unwrap().forget();
-    let second = house.run(&format!("console.log('begun'); {large}")).await;
+    fixture.waiting.acquire().await.unwrap().forget();
+    let second = fixture.run(&format!("console.log('begun'); {large}")).await;
     assert_eq!(
         (second.status, second.code),
         (Status::Stopped, Some(Code::Busy))
@@ -190,23 +190,23 @@ async fn a_run_that_may_not_grow_in_time_is_stopped_as_busy() {
     assert!(second.error.unwrap().message.contains("`runs-memory`"));
     assert_eq!(second.console[0].text, "begun");
     assert!(second.retry_after_ms.is_some());
-    // Small runs still start.
-    assert_eq!(house.run("return 1").await.status, Status::Done);
-    house.go_on.notify_waiters();
+    // Small runs can still start.
+    assert_eq!(fixture.run("return 1").await.status, Status::Done);
+    fixture.go_on.notify_waiters();
     let first = first.report().await;
     assert_eq!(first.status, Status::Done, "{first:?}");
-    let third = house.run(&format!("{large} return 1")).await;
+    let third = fixture.run(&format!("{large} return 1")).await;
     assert_eq!(third.status, Status::Done, "{third:?}");
 }
 
 #[tokio::test]
 async fn a_run_alone_has_no_more_memory_than_all_may_have() {
-    let house = Fixture::new(BudgetLimits {
+    let fixture = Fixture::new(BudgetLimits {
         memory_bytes_max: Some(64 * MIB),
         ..BudgetLimits::default()
     })
     .await;
-    let report = house.run("return new Uint8Array(100 << 20).length").await;
+    let report = fixture.run("return new Uint8Array(100 << 20).length").await;
     assert_eq!(report.code, Some(Code::LimitMemory), "{report:?}");
     let said = report.error.unwrap().message;
     assert!(said.contains(&(64 * MIB).to_string()), "{said}");
@@ -214,25 +214,25 @@ async fn a_run_alone_has_no_more_memory_than_all_may_have() {
 
 #[tokio::test]
 async fn a_short_run_passes_endless_loops() {
-    let house = Fixture::new(BudgetLimits {
+    let fixture = Fixture::new(BudgetLimits {
         computing_max: Some(1),
         ..BudgetLimits::default()
     })
     .await;
     let loops: Vec<_> = (0..8)
-        .map(|_| house.broker.run(Script::body("for (;;) {}")))
+        .map(|_| fixture.broker.run(Script::body("for (;;) {}")))
         .collect();
-    while house.broker.budget_usage().computing_later < 7 {
+    while fixture.broker.budget_usage().computing_later < 7 {
         tokio::task::yield_now().await;
     }
     for _ in 0..10 {
-        let report = house.run("return 1 + 1").await;
+        let report = fixture.run("return 1 + 1").await;
         assert_eq!(report.status, Status::Done);
-        assert_eq!(house.broker.budget_usage().runs, 8);
+        assert_eq!(fixture.broker.budget_usage().runs, 8);
     }
     drop(loops);
-    house.broker.end_runs("enough").await;
-    assert_eq!(house.broker.budget_usage().computing, 0);
+    fixture.broker.end_runs("enough").await;
+    assert_eq!(fixture.broker.budget_usage().computing, 0);
 }
 
 #[tokio::test]
@@ -243,32 +243,32 @@ async fn ordinary_runs_and_their_checks_need_no_more_than_what_every_run_has() {
         queue_wall_ms_max: PATIENT_MS,
         ..BudgetLimits::default()
     };
-    let house = Fixture::new(limits).await;
-    let holds = house.waits().await;
-    let usage = house.broker.budget_usage();
+    let fixture = Fixture::new(limits).await;
+    let holds = fixture.waits().await;
+    let usage = fixture.broker.budget_usage();
     assert_eq!((usage.runs, usage.memory_bytes), (1, BASE_BYTES));
-    house.go_on.notify_waiters();
+    fixture.go_on.notify_waiters();
     let report = holds.report().await;
     assert_eq!(report.status, Status::Done);
     assert!(report.usage.memory_bytes_peak <= BASE_BYTES, "{report:?}");
-    let check = house.broker.check(&Script::body("return 1")).await;
+    let check = fixture.broker.check(&Script::body("return 1")).await;
     assert!(!check.has_error(), "{check:?}");
 }
 
 #[tokio::test]
 async fn returning_memory_takes_nothing_from_runs_that_go_on() {
-    let house = Fixture::new(BudgetLimits::default()).await;
+    let fixture = Fixture::new(BudgetLimits::default()).await;
     let script = "const all = 'memory '.repeat(400_000); await t.wait({}); return all.length";
     for _ in 0..2 {
-        let running = house.broker.run(Script::body(script));
-        house.waiting.acquire().await.unwrap().forget();
-        house.broker.return_memory().await;
-        house.go_on.notify_waiters();
+        let running = fixture.broker.run(Script::body(script));
+        fixture.waiting.acquire().await.unwrap().forget();
+        fixture.broker.return_memory().await;
+        fixture.go_on.notify_waiters();
         let report = running.report().await;
         assert_eq!(value(&report), json!(2_800_000), "{report:?}");
         // Now no run is active. The next runs must work like the first one.
-        house.broker.return_memory().await;
-        let report = house
+        fixture.broker.return_memory().await;
+        let report = fixture
             .run("return [typeof all, Object.keys(globalThis).length > 0]")
             .await;
         assert_eq!(value(&report)[0], "undefined", "{report:?}");
@@ -283,19 +283,19 @@ fn value(report: &Report) -> Value {
 /// A script of 10 MB is not read at all.
 #[tokio::test]
 async fn a_script_that_is_too_long_is_not_looked_at() {
-    let house = Fixture::new(BudgetLimits::default()).await;
+    let fixture = Fixture::new(BudgetLimits::default()).await;
     let long = "a;".repeat(5_000_000);
-    let before = house.broker.budget_usage();
-    let uses = house
+    let before = fixture.broker.budget_usage();
+    let uses = fixture
         .broker
         .uses(&Arc::default(), &long, &Cancel::new())
         .await;
     assert!(uses.unwrap().names.is_empty());
-    let check = house.broker.check(&Script::body(long.clone())).await;
+    let check = fixture.broker.check(&Script::body(long.clone())).await;
     assert_eq!(check.findings[0].code, "limit-source");
     assert!(check.has_error());
-    let report = house.run(&long).await;
+    let report = fixture.run(&long).await;
     assert_eq!(report.code, Some(Code::LimitSource));
     assert_eq!(report.usage.guest_ms, 0);
-    assert_eq!(house.broker.budget_usage(), before);
+    assert_eq!(fixture.broker.budget_usage(), before);
 }

@@ -3,7 +3,7 @@
 
 mod own_tools;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,7 @@ use crate::program::ExternalProgram;
 use crate::resolve::PathResolver;
 use crate::secrets::Secrets;
 use crate::shared_file::SharedFile;
+use crate::target_key::TargetKey;
 use crate::telemetry::Telemetry;
 use crate::tool_files::ToolFiles;
 use crate::tsc::Compiler;
@@ -57,8 +58,8 @@ use airlock_sandbox::JsEngine;
 use airlock_sandbox::budget::{Budget, BudgetLimits};
 use airlock_sandbox::clock::Clock;
 
-/// Collects the parts of a broker. Without rules every call is denied, and without an approver no
-/// question is asked.
+/// Collects the parts of a broker. If there are no rules, every call is denied. If there is no
+/// approver, no question is asked.
 #[derive(Default)]
 pub struct Builder {
     servers: Vec<ServerConfig>,
@@ -247,9 +248,8 @@ impl Builder {
         self
     }
 
-    /// Sets the lock file. If a server's tool descriptions differ from those that were accepted
-    /// there, calls are refused as `description-changed`. In-process tools are not compared with
-    /// it.
+    /// Sets the lock file. If a tool's description differs from the one in the lock file, calls of
+    /// the tool are refused as `description-changed`. In-process tools are not compared with it.
     #[must_use]
     pub fn lock(mut self, path: impl Into<PathBuf>) -> Self {
         self.lock = Some(LockFile::new(path.into()));
@@ -368,8 +368,11 @@ impl Builder {
         self.check_names()?;
         let lock = self.lock.as_ref().map(LockFile::read_existing).transpose();
         let lock = lock.map_err(BuildError::Lock)?;
-        let opened =
-            OpenedToolFiles::open(self.descriptions.clone()).map_err(BuildError::ToolFiles)?;
+        let names = self.servers.iter().map(|it| it.spec.name.0.to_string());
+        let own: BTreeSet<_> = self.in_process.iter().map(|it| it.server.clone()).collect();
+        let files = self.descriptions.take();
+        let files = files.map(|it| it.for_servers(names.chain(own)));
+        let opened = OpenedToolFiles::open(files).map_err(BuildError::ToolFiles)?;
         let shares = self.shares(state.path())?;
         let message_limits = MessageLimits {
             result_bytes_max: self.limits.result_bytes_max as usize,
@@ -455,9 +458,10 @@ impl Builder {
         state_dir: &Path,
         upstream: &Upstream,
     ) -> Result<ServerRegistry, BuildError> {
-        let listings = ListingStore::new(state_dir);
+        let target_key = TargetKey::open(state_dir).map_err(BuildError::State)?;
+        let stored = (ListingStore::new(state_dir), target_key);
         let mut server_registry =
-            ServerRegistry::new(self.servers.clone(), lock, self.secrets.clone(), listings);
+            ServerRegistry::new(self.servers.clone(), lock, self.secrets.clone(), stored);
         if self.servers_join_later {
             server_registry.recall();
             return Ok(server_registry);
@@ -498,7 +502,7 @@ impl Builder {
         }
     }
 
-    /// Returns the state that outlives a run. The state is read once here, so that its errors are
+    /// Returns the state that outlives a run. It is read here once, so that errors in it are
     /// reported at the start.
     fn shares(&self, state_dir: &Path) -> Result<RunSharing, BuildError> {
         let session = self.session.as_ref();

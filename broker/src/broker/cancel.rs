@@ -19,6 +19,10 @@ pub struct Cancel {
 #[derive(Debug, Default)]
 struct CancelState {
     why: Option<String>,
+    /// Whether the caller dropped the run.
+    is_abandoned: bool,
+    /// Whether the runtime on which timers and servers live is about to end.
+    is_runtime_ending: bool,
     waker: Option<std::task::Waker>,
 }
 
@@ -44,11 +48,45 @@ impl Cancel {
         }
     }
 
+    /// Cancels a run that its caller has dropped. A run that waits only for people and may be suspended
+    /// is suspended instead.
+    pub(crate) fn abandon(&self, why: &str) {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_abandoned |= wanted.why.is_none();
+        drop(wanted);
+        self.cancel(why);
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_abandoned
+    }
+
     /// Cancels, and returns only when the run no longer polls timers or servers, which live on the
     /// runtime.
     pub(super) fn cancel_and_wait(&self, why: &str) {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_runtime_ending = true;
+        drop(wanted);
         self.cancel(why);
         drop(self.listening());
+    }
+
+    /// Ends a cancelled run that still waits for the outcomes of calls.
+    pub(super) fn stop_waiting(&self) {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_runtime_ending = true;
+        if let Some(waker) = wanted.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Returns whether the run must not poll timers or servers any more. Otherwise a cancelled run
+    /// may wait for outcomes for a short time.
+    pub(crate) fn poll_runtime_end(&self, cx: &mut Context<'_>) -> bool {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.waker = Some(cx.waker().clone());
+        wanted.is_runtime_ending
     }
 
     /// Returns a lock. If the run is not cancelled, the holder may poll timers and servers: their

@@ -84,7 +84,7 @@ async fn declassified_result_adds_no_labels_and_is_recorded() {
     assert_eq!(answered, [AnswerWord::AllowDeclassified; 2]);
 }
 
-/// The answer is about one result: another result still adds its labels.
+/// The answer applies to one result only, so another result still adds its labels.
 #[tokio::test]
 async fn declassification_of_one_result_leaves_others_labelled() {
     for answers in [

@@ -1,5 +1,5 @@
-//! Loads the engine before the builder returns the broker, or after that if the caller needs the
-//! list of tools sooner.
+//! Loads the engine. By default, the builder waits for it. A caller that needs the list of tools
+//! sooner gets the broker before the engine is loaded.
 
 use tokio::task::{JoinHandle, spawn_blocking};
 

@@ -2,7 +2,8 @@
 
 use airlock_core::id::RunId;
 
-/// Crockford's alphabet in lower case: it sorts like the numbers, and no letter looks like a digit.
+/// Crockford's alphabet in lower case. Its texts sort like the numbers, and no letter looks like a
+/// digit.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_CHARS: u32 = 10;
 const CHANCE_CHARS: u32 = 10;

@@ -1,28 +1,15 @@
 //! The reports of runs that were never started.
 
 use airlock_core::code::Code;
-use airlock_core::report::{Report, ReportedError, Status, Usage};
+use airlock_core::report::{Report, ReportedError, Status};
 
+use crate::chain_file::ChainFileError;
 use crate::shared_file::SharedError;
 use airlock_sandbox::budget::Busy;
 
 /// Returns the report of a run that failed before it got an id.
 pub(super) fn never_started(code: Code) -> Report {
-    Report {
-        run: String::new(),
-        status: Status::Stopped,
-        code: Some(code),
-        retry_after_ms: None,
-        value: None,
-        error: None,
-        findings: Vec::new(),
-        console: Vec::new(),
-        console_dropped_bytes: 0,
-        calls: Vec::new(),
-        flow: None,
-        usage: Usage::default(),
-        grants_needed: Vec::new(),
-    }
+    Report::empty(Status::Stopped, Some(code))
 }
 
 /// Returns the report of a run that was cancelled while it waited for a share of the budget.
@@ -49,6 +36,20 @@ pub(super) fn unreadable(error: &SharedError) -> Report {
     Report {
         error: Some(self::error(Code::StateUnreadable, error.to_string())),
         ..never_started(Code::StateUnreadable)
+    }
+}
+
+/// Returns the report of a run that could not resume another one. Nothing of it was run.
+pub(super) fn not_resumed(error: &ChainFileError) -> Report {
+    let code = match error {
+        ChainFileError::Chain(_) | ChainFileError::Running(_) | ChainFileError::Changed(_) => {
+            Code::CannotResume
+        }
+        _ => Code::StateUnreadable,
+    };
+    Report {
+        error: Some(self::error(code, error.to_string())),
+        ..never_started(code)
     }
 }
 

@@ -26,9 +26,13 @@ impl Broker {
         let secrets = self.0.secrets_in_results(server);
         let mut fetched = fetched.map_err(|it| redacted(&secrets, it))?;
         // Member names are not masked here, because the code that shows the value drops every
-        // member that the protocol does not define.
-        secrets.redact_value(&mut fetched.value);
-        Ok(fetched)
+        // member that the protocol does not define. A long value takes time.
+        let masking = tokio::task::spawn_blocking(move || {
+            secrets.redact_value(&mut fetched.value);
+            fetched
+        });
+        let why = || FetchError::Failed("credentials in the answer could not be masked".into());
+        masking.await.map_err(|_| why())
     }
 
     /// Subscribes to changes of one resource of a server, until the result is dropped.

@@ -135,7 +135,7 @@ async fn changed_script_description_or_rule_voids_grant_in_journal() {
         (same(), longer.as_str(), "another script"),
         (ruled, script, "rules"),
         (described, script, "description"),
-        // The run with the changed description ended the stored grant.
+        // The run in which the tool had another description has ended the stored grant.
         (same(), script, ""),
     ] {
         let (broker, report) = run(builder, script).await;

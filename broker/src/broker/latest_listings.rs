@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airlock_core::id::{Digest, ServerName, ToolName};
 
-/// Cheap to clone; all clones share the same listings.
+/// The latest lists of all servers. Cheap to clone; all clones share the same lists.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LatestListings(Arc<Mutex<HashMap<ServerName, ListedDigests>>>);
 

@@ -29,7 +29,7 @@ fn server(offer: &ServerTools) -> Option<LockedServer> {
     }
     Some(LockedServer {
         target: offer.target.clone()?,
-        says: offer.says.clone(),
+        says: offer.about.says.clone(),
         tools,
     })
 }

@@ -1,11 +1,13 @@
 //! The policies of a broker: builds the vocabulary from its tools, and checks the rules against it.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use airlock_core::catalog::Effects;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::policy::{Policies, Vocabulary};
 use airlock_core::problem::Problem;
+use airlock_core::rules::Rules;
 use codegen::description::Description;
 
 use super::BuildError;
@@ -28,12 +30,40 @@ pub(super) fn load<'a>(
     held_against(config, known, unseen)
 }
 
-/// Returns the policies for descriptions from a file. Their servers are not connected.
-pub(crate) fn policies_of(
+/// Returns the rules of the configuration for descriptions from a file. Their servers are not
+/// connected.
+pub(crate) fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, BuildError> {
+    let rules = Rules::new(config.rules.clone(), false);
+    Ok(match policies_of(config, descriptions)? {
+        Some(policies) => rules.with_policies(Arc::new(policies)),
+        None => rules,
+    })
+}
+
+fn policies_of(
     config: &Config,
     descriptions: &[Description],
 ) -> Result<Option<Policies>, BuildError> {
-    let known = descriptions.iter().filter_map(|description| {
+    let known = configured(config, descriptions);
+    let is_seen = |server: &str| descriptions.iter().any(|it| it.server == server);
+    let configured = config.servers.iter().map(|it| &*it.spec.name.0);
+    let unseen = configured.filter(|server| !is_seen(server));
+    held_against(&config.policies, known, unseen)
+}
+
+/// Returns the names that rules can use for descriptions from a file, with the groups and the marks
+/// of the configuration.
+pub(crate) fn vocabulary_of(config: &Config, descriptions: &[Description]) -> Vocabulary {
+    let known = configured(config, descriptions);
+    vocabulary(&config.policies, known, std::iter::empty())
+}
+
+/// Returns the descriptions with the effects that the configuration states.
+fn configured<'a>(
+    config: &'a Config,
+    descriptions: &'a [Description],
+) -> impl Iterator<Item = (ToolId, Effects, &'a Description)> {
+    descriptions.iter().filter_map(|description| {
         let server = ServerName::parse(&description.server).ok()?;
         let of_server = |it: &&ServerConfig| it.spec.name == server;
         let trust = config.servers.iter().find(of_server);
@@ -41,11 +71,7 @@ pub(crate) fn policies_of(
         let tool = ToolName(description.name.as_str().into());
         let effects = tools::effects(description, &trust);
         Some((ToolId { server, tool }, effects, description))
-    });
-    let is_seen = |server: &str| descriptions.iter().any(|it| it.server == server);
-    let configured = config.servers.iter().map(|it| &*it.spec.name.0);
-    let unseen = configured.filter(|server| !is_seen(server));
-    held_against(&config.policies, known, unseen)
+    })
 }
 
 fn held_against<'a>(
@@ -56,6 +82,17 @@ fn held_against<'a>(
     if config.is_empty() {
         return Ok(None);
     }
+    let vocabulary = vocabulary(config, known, unseen);
+    Policies::load(&config.files, vocabulary, config.needs_permit)
+        .map(Some)
+        .map_err(BuildError::Policies)
+}
+
+fn vocabulary<'a>(
+    config: &PolicyConfig,
+    known: impl Iterator<Item = (ToolId, Effects, &'a Description)>,
+    unseen: impl Iterator<Item = &'a str>,
+) -> Vocabulary {
     let mut vocabulary = Vocabulary::new();
     for group in config.groups.keys() {
         vocabulary.add_group(group);
@@ -76,9 +113,7 @@ fn held_against<'a>(
             vocabulary.add_file_words(&tool, &file.groups, &file.tags);
         }
     }
-    Policies::load(&config.files, vocabulary, config.needs_permit)
-        .map(Some)
-        .map_err(BuildError::Policies)
+    vocabulary
 }
 
 fn groups_of(config: &PolicyConfig, tool: &ToolId) -> BTreeSet<String> {

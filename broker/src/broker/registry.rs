@@ -38,7 +38,8 @@ struct SnapshotBuilder {
     checks: CheckRegistry,
     files: LoadedToolFiles,
     ruling: LoadedRules,
-    /// Whether the latest change could not be used, so that `ruling` was made for other tools.
+    /// Whether the latest change could not be used, so that `ruling` belongs to an older set of
+    /// tools.
     is_behind: bool,
 }
 
@@ -127,7 +128,7 @@ impl ToolRegistry {
         lock_check::lock(lock(&self.making).server_registry.offered())
     }
 
-    /// Returns the latest list of a server, even if it could not be used.
+    /// Returns the digests of the latest list of a server, even if the list could not be used.
     pub(super) fn says(&self, server: &ServerName) -> Option<ListedDigests> {
         self.says.of(server)
     }
@@ -184,6 +185,11 @@ impl ToolRegistry {
         drop(making);
         self.changes.send_modify(|count| *count += 1);
         known
+    }
+
+    /// Whether there is a folder of tool files.
+    pub(super) fn has_files(&self) -> bool {
+        self.files.is_some()
     }
 
     /// Returns the latest snapshot without checking the tool files.
@@ -358,6 +364,7 @@ impl ToolSnapshot {
             problems: self.problems.clone(),
             other_problems: self.other_problems.clone(),
             servers: self.servers.clone(),
+            groups_and_tags: Arc::clone(&self.groups_and_tags),
             absent: self.absent.clone(),
             by_name: Arc::clone(&self.by_name),
         }

@@ -1,5 +1,5 @@
-//! The context of a run: which tools its session has been shown, who is asked in that session, and
-//! what answers the calls of airlock's own tools.
+//! The context of a run: the tools that its session has been shown, the approver of that session,
+//! and the objects that answer calls of airlock's own tools.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,21 +21,25 @@ pub struct RunContext {
     /// The caller that the run belongs to. When the budget is too small for all runs, callers get
     /// equal shares.
     pub caller: Arc<str>,
+    /// The name of the host's client, which the journal records.
+    pub host: Option<String>,
     pub disclosed: DisclosedTools,
-    /// The record of the host's session, which the run's labels and grants are kept in.
+    /// The record of the host's session. It keeps the run's labels and grants.
     pub session: Option<HostRecord>,
     /// The approver that is asked instead of the broker's.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Answers `airlock.search` and `airlock.describe`. If absent, both cover all tools of the
-    /// broker.
+    /// Answers `airlock.search` and `airlock.describe`. If it is absent, all tools of the broker
+    /// can be found.
     pub discovery: Option<Arc<dyn ToolDiscovery>>,
-    /// Passes requests of servers on to the host, instead of the broker's own bridge.
+    /// The bridge that passes requests of servers on to the host, instead of the broker's own
+    /// bridge.
     pub client_bridge: Option<Arc<dyn ClientBridge>>,
     /// Answers `airlock.extract`, if the broker itself has no extractor.
     pub extractor: Option<Arc<dyn Extractor>>,
-    /// Collects the labels that have reached the run, before anything derived from them is sent.
+    /// The labels that have reached the run. They are added before anything derived from them is
+    /// sent.
     pub reached: ReachedLabels,
-    /// Is set while the run only waits.
+    /// The flag that is set while the run only waits.
     pub rest: IdleFlag,
 }
 

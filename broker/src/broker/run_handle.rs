@@ -11,7 +11,8 @@ use super::active_runs::ActiveRun;
 use super::{Broker, Cancel, RunContext, Script, never_started};
 use crate::run_event::RunEvent;
 
-/// Observes a run, waits for its report, or cancels it. Dropping the handle cancels the run.
+/// Observes a run, waits for its report, or cancels it. Dropping the handle cancels the run. A run
+/// that only waits for people and may be suspended is suspended instead.
 #[derive(Debug)]
 pub struct RunHandle {
     /// The number of events is bounded by the limits of the run for calls and console output.
@@ -21,7 +22,7 @@ pub struct RunHandle {
 }
 
 /// A run before it has a thread.
-struct Wanted {
+struct PendingRun {
     broker: Broker,
     context: RunContext,
     script: Script,
@@ -33,7 +34,7 @@ struct Wanted {
     over: oneshot::Sender<()>,
 }
 
-impl Wanted {
+impl PendingRun {
     /// Starts the run on its own thread as soon as it has a share of the budget.
     fn begin(self) {
         let budget = &self.broker.0.budget;
@@ -64,7 +65,7 @@ impl Wanted {
                 goes,
                 over,
             } = self;
-            // The run continues when its observer is gone.
+            // If the observer is gone, the run continues without it.
             let tell = |event| drop(watch.send(event));
             let runtime = broker.0.runtime.clone();
             let run = broker.run_here_in((context, share), script, &cancel, tell);
@@ -72,7 +73,8 @@ impl Wanted {
             let _ = finished.send(report);
             drop((goes, over));
         };
-        // A thread that cannot be started drops `finished`, and the report then contains the error.
+        // If the thread cannot be started, `finished` is dropped, and the report then contains the
+        // error.
         let _ = large_stack::spawn(run);
     }
 }
@@ -89,7 +91,7 @@ impl RunHandle {
             let _canary = canary;
             let _ = is_over.await;
         });
-        let wanted = Wanted {
+        let wanted = PendingRun {
             broker,
             context,
             script,
@@ -120,7 +122,7 @@ impl RunHandle {
 
     /// Waits for the end of the run.
     pub async fn report(mut self) -> Report {
-        // The events are no longer observed, so those that are unread are dropped.
+        // The caller reads no more events, so unread events are dropped.
         self.events.close();
         while self.events.try_recv().is_ok() {}
         (&mut self.report)
@@ -142,6 +144,7 @@ impl Drop for CancelOnRuntimeDrop {
 
 impl Drop for RunHandle {
     fn drop(&mut self) {
-        self.cancel.cancel("the caller no longer waits for the run");
+        self.cancel
+            .abandon("the caller no longer waits for the run");
     }
 }

@@ -4,7 +4,7 @@
 use airlock_core::catalog::Catalog;
 use airlock_core::flow::SessionFlow;
 use airlock_core::grant::{Grant, GrantSpec, Scope, Use};
-use airlock_core::id::{GrantId, RunId};
+use airlock_core::id::{Digest, GrantId, RunId};
 use airlock_core::shared_state::{GrantUnavailable, SharedState, StoredGrant};
 
 use super::BuildError;
@@ -15,7 +15,7 @@ use crate::shared_file::{SharedError, SharedFile};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunSharing {
     session: Option<SharedFile>,
-    /// The record of the host's session, which takes the place of `session`.
+    /// The record of the host's session, which replaces `session`.
     host: Option<HostRecord>,
     project: Option<SharedFile>,
     /// Grants from the configuration that each run gets with all their uses.
@@ -91,6 +91,28 @@ impl RunSharing {
         }
     }
 
+    /// Returns who starts a run, for its journal: the caller, and the project as a digest.
+    pub(super) fn origin(&self, caller: &str) -> String {
+        let caller = match &self.host {
+            Some(host) => host.id().caller.to_string(),
+            None if caller.is_empty() => "local".to_owned(),
+            None => caller.to_owned(),
+        };
+        let project = self.project.as_ref().map_or("", SharedFile::name);
+        let project = Digest::sha256(project.as_bytes()).to_string();
+        let project: String = project.chars().skip("sha256:".len()).take(24).collect();
+        format!("{caller}@{project}")
+    }
+
+    /// Returns the name of the session, as `airlock sessions list` shows it.
+    pub(super) fn session_name(&self) -> Option<String> {
+        let own = || self.session.as_ref().map(|it| it.name().to_owned());
+        self.host
+            .as_ref()
+            .map(|it| it.id().to_string())
+            .or_else(own)
+    }
+
     pub(super) fn has_session(&self) -> bool {
         self.session.is_some()
     }
@@ -105,7 +127,8 @@ impl RunSharing {
         files.try_for_each(|file| file.load().map(drop))
     }
 
-    /// Imports grants from a file into their scopes, unless they are known there already.
+    /// Imports grants from a file into their scopes. Grants that are already stored there stay
+    /// unchanged.
     pub(super) fn import(mut self, grants: Vec<Grant>) -> Result<Self, BuildError> {
         for grant in grants {
             if grant.scope == Scope::Run {

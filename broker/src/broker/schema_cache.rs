@@ -9,7 +9,7 @@ use codegen::lazy_json::LazyJson;
 use codegen::validate::{BadSchema, Validator, nodes};
 
 /// Maximum number of nodes in all compiled schemas together. A schema of a real tool has about
-/// fifty. A schema that exceeds the maximum by itself is kept alone.
+/// fifty. A schema that alone exceeds the maximum is kept as the only one.
 const NODES_KEPT_MAX: u64 = 100_000;
 
 /// A schema that can be compiled.

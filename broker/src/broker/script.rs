@@ -1,11 +1,14 @@
 //! A script and the options with which it runs.
 
+use std::time::Duration;
+
 use airlock_core::flow::SessionFlow;
 use airlock_core::limits::Limits;
+use airlock_core::resume::ResumeSpec;
 use serde_json::Value;
 
 /// A script with its input and the options of its run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Script {
     pub(crate) name: String,
     pub(crate) text: String,
@@ -15,6 +18,8 @@ pub struct Script {
     pub(crate) carried: Option<SessionFlow>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) check: CheckPolicy,
+    pub(crate) resume: Option<Box<ResumeSpec>>,
+    pub(crate) suspend_after_ms: Option<u64>,
 }
 
 /// How a definite error that the check finds affects a run.
@@ -39,6 +44,8 @@ impl Script {
             carried: None,
             trace_parent: None,
             check: CheckPolicy::default(),
+            resume: None,
+            suspend_after_ms: None,
         }
     }
 
@@ -94,6 +101,26 @@ impl Script {
     #[must_use]
     pub fn with_check(self, check: CheckPolicy) -> Self {
         Self { check, ..self }
+    }
+
+    /// Lets the run resume an earlier one. The seed is that of the earlier run.
+    #[must_use]
+    pub fn resuming(self, resume: ResumeSpec) -> Self {
+        Self {
+            resume: Some(Box::new(resume)),
+            ..self
+        }
+    }
+
+    /// Sets how long the run waits for people only, before it is suspended. By default, it keeps
+    /// waiting.
+    #[must_use]
+    pub fn suspended_after(self, wait: Duration) -> Self {
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            suspend_after_ms: Some(wait_ms),
+            ..self
+        }
     }
 
     /// Sets limits for this run that replace the broker's.

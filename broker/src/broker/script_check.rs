@@ -1,6 +1,6 @@
 //! The check before a run: converts the findings of `codegen` for the run machine and the report.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use airlock_core::catalog::Tool;
 use airlock_core::code::Code;
@@ -10,7 +10,8 @@ use airlock_core::limits::{Limit, Limits};
 use airlock_core::report::{ReportedError, ReportedFinding, ReportedSeverity};
 use airlock_core::run::ScriptCheck;
 use codegen::check::typed::{Page, TypedFinding};
-use codegen::check::{CheckResult, Finding, FindingCode, Form, Severity, Surface};
+use codegen::check::{CheckResult, Finding, FindingCode, Form, Severity, Surface, ToolMention};
+use codegen::description::Description;
 
 use super::tool_snapshot::ToolSnapshot;
 use super::{Cancel, CheckPolicy, Inner, Script};
@@ -103,9 +104,9 @@ pub(super) async fn before_run(
     if script.text.len() > limits.script_bytes_max as usize {
         return ScriptCheck::default();
     }
-    let told = described_tools(known, decision_context);
+    let mentions = mentions(known, decision_context);
     let lacking = broker.sandbox.engine().map_or(&[][..], JsEngine::lacks);
-    let surface = known.surface().telling(&told).lacking(lacking);
+    let surface = known.surface().mentioning(&mentions).lacking(lacking);
     let (name, text) = (&script.name, &script.text);
     let check_limits = CheckLimits::from_limits(&limits).within(share.clone());
     let check_limits = check_limits.stopped_by(cancel.stop_handle().clone());
@@ -138,24 +139,33 @@ async fn ask(
     }
 }
 
-/// Returns for each description, in order, whether findings may reveal it. The result is empty if
-/// all may be revealed.
-fn described_tools(known: &ToolSnapshot, decision_context: &DecisionContext) -> Vec<bool> {
+/// Returns for each description, in order, what findings may contain about its tool. The result is
+/// empty if they may describe all tools.
+pub(super) fn mentions(
+    known: &ToolSnapshot,
+    decision_context: &DecisionContext,
+) -> Vec<ToolMention> {
     let may_tell = |tool: &Tool| {
         tool.pinned != Some(false) && !tool.stale && decision_context.disclosed.allows(tool)
     };
-    let hidden: HashSet<(&str, &str)> = decision_context
+    let limited: HashMap<(&str, &str), ToolMention> = decision_context
         .catalog
         .tools()
-        .filter(|tool| !may_tell(tool))
-        .map(|tool| (&*tool.id.server.0, &*tool.id.tool.0))
+        .filter_map(|tool| {
+            let mention = match () {
+                () if tool.denied => ToolMention::Nothing,
+                () if !may_tell(tool) => ToolMention::Name,
+                () => return None,
+            };
+            Some(((&*tool.id.server.0, &*tool.id.tool.0), mention))
+        })
         .collect();
-    if hidden.is_empty() {
+    if limited.is_empty() {
         return Vec::new();
     }
-    let descriptions = known.descriptions.iter();
-    descriptions
-        .map(|it| !hidden.contains(&(&*it.server, &*it.name)))
+    let mention = |it: &Description| limited.get(&(&*it.server, &*it.name)).copied();
+    let all = known.descriptions.iter();
+    all.map(|it| mention(it).unwrap_or(ToolMention::Everything))
         .collect()
 }
 

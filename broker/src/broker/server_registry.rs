@@ -1,4 +1,5 @@
-//! Every configured server: its state, and the tools that it listed now or at an earlier start.
+//! Manages the configured servers: the state of each, and the tools that it listed now or at an
+//! earlier start.
 
 use std::collections::HashMap;
 
@@ -10,14 +11,15 @@ use serde_json::Value;
 
 use super::latest_listings::{Digests, LatestListings};
 use super::parallel::side_by_side;
-use super::server_tools::ServerTools;
+use super::server_tools::{ServerAbout, ServerTools};
 use super::status::{ServerState, ServerStatus};
-use super::tools::tool_left_out;
+use super::tools::{groups_missing, tool_left_out};
 use crate::config::ServerConfig;
 use crate::listing_file::{ListingStore, StoredListing};
 use crate::lock_file::{self, Pin};
 use crate::secrets::Secrets;
-use crate::upstream::{ConnectError, ServerListing};
+use crate::target_key::TargetKey;
+use crate::upstream::{ConnectError, GroupsAndTags, ListProblem, ServerListing};
 
 /// Maximum number of characters of a name in a message.
 const NAME_CHARS_SHOWN: usize = 80;
@@ -27,6 +29,7 @@ pub(super) struct ServerRegistry {
     lock: Option<Lock>,
     secrets: Secrets,
     listings: ListingStore,
+    target_key: TargetKey,
     says: LatestListings,
     /// Whether the tools can be searched, so that their search texts are built.
     is_searched: bool,
@@ -76,7 +79,7 @@ impl ServerRegistry {
         servers: Vec<ServerConfig>,
         lock: Option<Lock>,
         secrets: Secrets,
-        listings: ListingStore,
+        (listings, target_key): (ListingStore, TargetKey),
     ) -> Self {
         let entry = |server: ServerConfig| ServerEntry {
             state: match server.idle {
@@ -93,6 +96,7 @@ impl ServerRegistry {
             lock,
             secrets,
             listings,
+            target_key,
             says: LatestListings::default(),
             is_searched: false,
         }
@@ -112,8 +116,8 @@ impl ServerRegistry {
             if let Some(remembered) = self.listings.load(&server.spec.digest()) {
                 return Some(self.offer_remembered(server, remembered));
             }
-            let (says, tools) = self.locked(server)?;
-            Some(self.offer(server, says, tools))
+            let (about, tools) = self.locked(server)?;
+            Some(self.offer(server, about, tools))
         });
         for (entry, offered) in self.entries.iter_mut().zip(recalled) {
             entry.was_missed =
@@ -133,12 +137,16 @@ impl ServerRegistry {
 
     /// Returns a server's name and tools from the lock file, if the server has the same target
     /// there.
-    fn locked(&self, server: &ServerConfig) -> Option<(Option<String>, Vec<Value>)> {
+    fn locked(&self, server: &ServerConfig) -> Option<(ServerAbout, Vec<Value>)> {
         let locked = self.lock.as_ref()?.servers.get(&*server.spec.name.0)?;
         let is_it = locked.target == self.target(server);
         let tools = locked.tools.values();
         let tools = tools.map(|tool| Value::Object(tool.description.clone()));
-        is_it.then(|| (locked.says.clone(), tools.collect()))
+        let about = ServerAbout {
+            says: locked.says.clone(),
+            ..ServerAbout::default()
+        };
+        is_it.then(|| (about, tools.collect()))
     }
 
     pub(super) fn apply(&mut self, change: ServerChange) -> ChangeScope {
@@ -171,17 +179,25 @@ impl ServerRegistry {
             let problem = self.unavailable(&name, failure);
             return self.lost(&name, problem);
         }
+        let mut tools = listed.tools;
         let says = listed
             .server_info
             .as_ref()
             .and_then(|info| lock_file::says(info, &self.secrets));
-        let left_out = |bad: &_| tool_left_out(&name.0, format!("{bad}"));
-        let mut problems: Vec<_> = listed.problems.iter().map(left_out).collect();
-        let (mut says, mut tools) = (says, listed.tools);
-        for tool in self.redact(&mut says, &mut tools) {
+        let problem = |bad: &ListProblem| match bad {
+            ListProblem::Filtering { .. } => groups_missing(&name.0, bad.to_string()),
+            _ => tool_left_out(&name.0, bad.to_string()),
+        };
+        let mut problems: Vec<_> = listed.problems.iter().map(problem).collect();
+        let mut about = ServerAbout {
+            says,
+            groups_and_tags: listed.groups_and_tags,
+        };
+        for tool in self.redact(&mut about, &mut tools) {
             problems.push(tool_left_out(&name.0, tool));
         }
-        let other = self.offer_unless_same(entry, says, tools);
+        self.settle(&entry.server, &mut tools);
+        let other = self.offer_unless_same(entry, about, tools);
         let touches = match &other {
             Some(_) => ChangeScope::Tools,
             None if entry.problems != problems => ChangeScope::Problems,
@@ -222,8 +238,10 @@ impl ServerRegistry {
         let Some(offered) = &entry.offered else {
             return;
         };
-        let (spec, says) = (entry.server.spec.digest(), offered.says.as_deref());
-        self.listings.store(&spec, says, offered.stored());
+        let (spec, about) = (entry.server.spec.digest(), &offered.about);
+        let (says, groups_and_tags) = (about.says.as_deref(), &about.groups_and_tags);
+        self.listings
+            .store(&spec, says, groups_and_tags, offered.stored());
         if let Some(texts) = &offered.texts {
             self.listings.store_words(&spec, &offered.searched(), texts);
         }
@@ -262,51 +280,75 @@ impl ServerRegistry {
         }
     }
 
+    /// Gives lists whose order the lock file exempts the accepted order.
+    fn settle(&self, server: &ServerConfig, tools: &mut [Value]) {
+        let name = &*server.spec.name.0;
+        let locked = self.lock.as_ref().and_then(|it| it.servers.get(name));
+        let Some(locked) = locked.filter(|it| it.target == self.target(server)) else {
+            return;
+        };
+        for tool in tools {
+            let name = tool.get("name").and_then(Value::as_str);
+            if let Some(locked) = name.and_then(|it| locked.tools.get(it)) {
+                codegen::lock::settle(tool, locked);
+            }
+        }
+    }
+
     /// Returns `None` if the server already offers the same tools. Comparing a thousand
     /// descriptions is much faster than reading them.
     fn offer_unless_same(
         &self,
         entry: &ServerEntry,
-        says: Option<String>,
+        about: ServerAbout,
         tools: Vec<Value>,
     ) -> Option<ServerTools> {
         let before = entry.offered.as_ref();
-        let is_same = before.is_some_and(|it| it.says == says && it.lists(&tools));
-        (!is_same).then(|| self.offered_by(&entry.server, says, tools))
+        let is_same = before.is_some_and(|it| it.about == about && it.lists(&tools));
+        (!is_same).then(|| self.offered_by(&entry.server, about, tools))
     }
 
     fn offer(
         &self,
         server: &ServerConfig,
-        mut says: Option<String>,
+        mut about: ServerAbout,
         mut tools: Vec<Value>,
     ) -> ServerTools {
-        self.redact(&mut says, &mut tools);
-        self.offered_by(server, says, tools)
+        self.redact(&mut about, &mut tools);
+        self.settle(server, &mut tools);
+        self.offered_by(server, about, tools)
     }
 
     /// Returns a stored list unchanged, unless it contains a credential that is known now.
     fn offer_remembered(&self, server: &ServerConfig, remembered: StoredListing) -> ServerTools {
         let known = self.secrets.known_only();
-        if known.redact(remembered.text()).is_some() {
+        let contains_credential = known.redact(remembered.text()).is_some();
+        let about = ServerAbout {
+            says: remembered.says,
+            groups_and_tags: remembered.groups_and_tags,
+        };
+        if contains_credential {
             let tools = remembered.tools.iter().map(|it| it.text.value());
-            return self.offer(server, remembered.says, tools.collect());
+            return self.offer(server, about, tools.collect());
         }
         let name = server.spec.name.0.to_string();
         let offered = ServerTools::remembered(name, &remembered.tools);
         let words = self
             .listings
             .load_words(&server.spec.digest(), &offered.searched());
-        self.placed(server, remembered.says, (offered, words))
+        self.placed(server, about, (offered, words))
     }
 
     /// Masks credentials. A server may repeat its credentials in the descriptions of itself and of
-    /// its tools, which the model reads. A stored list may be older than a credential. A tool with a
-    /// credential in its structure is removed; returns the reason for each of these.
-    fn redact(&self, says: &mut Option<String>, tools: &mut Vec<Value>) -> Vec<String> {
-        if let Some(says) = says {
+    /// its tools, which the model reads. A stored list may be older than a credential. A tool with
+    /// a credential in its structure is removed. Returns the reason for each removed tool.
+    fn redact(&self, about: &mut ServerAbout, tools: &mut Vec<Value>) -> Vec<String> {
+        if let Some(says) = &mut about.says {
             self.secrets.redact_text(says);
         }
+        about
+            .groups_and_tags
+            .sanitize(|text| self.secrets.redact_text(text));
         let mut removed = Vec::new();
         tools.retain_mut(|tool| {
             let is_clean = self.secrets.redact_tool(tool);
@@ -327,11 +369,11 @@ impl ServerRegistry {
     fn offered_by(
         &self,
         server: &ServerConfig,
-        says: Option<String>,
+        about: ServerAbout,
         tools: Vec<Value>,
     ) -> ServerTools {
         let name = server.spec.name.0.to_string();
-        self.placed(server, says, (ServerTools::new(name, tools), None))
+        self.placed(server, about, (ServerTools::new(name, tools), None))
     }
 
     /// Completes the tools of a server with its configuration, its entry in the lock file, and the
@@ -339,7 +381,7 @@ impl ServerRegistry {
     fn placed(
         &self,
         server: &ServerConfig,
-        says: Option<String>,
+        about: ServerAbout,
         (offered, words): (ServerTools, Option<IndexedTexts>),
     ) -> ServerTools {
         let target = self.target(server);
@@ -349,8 +391,9 @@ impl ServerRegistry {
         };
         let offered = ServerTools {
             trust: server.trust.clone(),
+            identity: Some(format!("{target} {}", self.target_key.digest(&server.spec))),
             target: Some(target),
-            says,
+            about,
             pin,
             ..offered
         };
@@ -379,6 +422,25 @@ impl ServerRegistry {
 
     pub(super) fn offered(&self) -> impl Iterator<Item = &ServerTools> {
         self.entries.iter().filter_map(|it| it.offered.as_ref())
+    }
+
+    /// Returns what all servers say about their groups and tags. If several servers describe the
+    /// same name, the first one in the order of names counts.
+    pub(super) fn groups_and_tags(&self) -> GroupsAndTags {
+        let mut offered: Vec<_> = self.offered().collect();
+        offered.sort_by_key(|it| &it.server);
+        let mut all = GroupsAndTags::default();
+        for about in offered.iter().map(|it| &it.about.groups_and_tags) {
+            for (into, from) in [
+                (&mut all.groups, &about.groups),
+                (&mut all.tags, &about.tags),
+            ] {
+                for (name, about) in from {
+                    into.entry(name.clone()).or_insert_with(|| about.clone());
+                }
+            }
+        }
+        all
     }
 
     /// Returns the digests of each server's tool descriptions. They are empty for a server that
@@ -430,7 +492,7 @@ impl ServerRegistry {
 
 impl ServerEntry {
     fn status(&self) -> ServerStatus {
-        let says = self.offered.as_ref().and_then(|it| it.says.clone());
+        let says = self.offered.as_ref().and_then(|it| it.about.says.clone());
         ServerStatus {
             name: self.server.spec.name.0.to_string(),
             state: self.state.clone(),

@@ -14,6 +14,7 @@ use super::latest_listings::Digests;
 use crate::config::ToolTrust;
 use crate::listing_file::StoredTool;
 use crate::lock_file::Pin;
+use crate::upstream::GroupsAndTags;
 use search_text::document;
 
 #[derive(Debug)]
@@ -22,14 +23,24 @@ pub(super) struct ServerTools {
     pub(super) trust: ToolTrust,
     /// The command or address of the server. `None` for in-process tools.
     pub(super) target: Option<String>,
-    /// The server's own name and version.
-    pub(super) says: Option<String>,
+    /// The same with a keyed digest of its command or address, variables and headers. Recorded results
+    /// of a server are reused only while it is the same.
+    pub(super) identity: Option<String>,
+    pub(super) about: ServerAbout,
     pub(super) pin: Pin,
     pub(super) tools: Vec<LazyJson>,
     /// The parsed form of each of `tools`, in the same order.
     pub(super) read: Vec<Result<Description, BadTool>>,
     /// The search texts of the usable tools, if they have been built.
     pub(super) texts: Option<Arc<IndexedTexts>>,
+}
+
+/// What a server says about itself, and about its groups and tags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ServerAbout {
+    /// The server's own name and version.
+    pub(super) says: Option<String>,
+    pub(super) groups_and_tags: GroupsAndTags,
 }
 
 impl ServerTools {
@@ -65,7 +76,8 @@ impl ServerTools {
             server,
             trust: ToolTrust::default(),
             target: None,
-            says: None,
+            identity: None,
+            about: ServerAbout::default(),
             pin: Pin::Free,
             tools,
             texts: None,
@@ -169,7 +181,7 @@ mod tests {
         let offered = ServerTools::new("s".into(), tools.to_vec());
         let stored = offered.stored().enumerate();
         let stored = stored.map(|(at, (text, digest))| (text, digests(at, digest)));
-        listings.store(&spec, None, stored);
+        listings.store(&spec, None, &GroupsAndTags::default(), stored);
         let loaded = listings.load(&spec).unwrap();
         ServerTools::remembered("s".into(), &loaded.tools)
     }

@@ -8,15 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use airlock_core::code::Code;
 use airlock_core::decide::CallParts;
-use airlock_core::id::ServerName;
+use airlock_core::id::{ServerName, ToolId};
 use airlock_core::outcome::Reply;
+use codegen::tool_file_format::RateLimit;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::CallContext;
 use super::latest_listings::ListedDigests;
+use super::rate_limits::RateLimits;
 use super::registry::ToolRegistry;
 use super::server_registry::ServerChange;
 use super::status::ServerState;
@@ -30,8 +33,8 @@ use list_changed::listen;
 /// The pause doubles with each attempt.
 const RETRY_FIRST: Duration = Duration::from_secs(2);
 const RETRY_LAST: Duration = Duration::from_secs(300);
-/// The pause before connecting to a server whose tools are known from an earlier start. The first
-/// answers then need not wait until a dozen processes have started.
+/// The pause before connecting to a server whose tools are known from an earlier start. It lets
+/// airlock answer the first requests before it starts a dozen processes.
 const REMEMBERED_PAUSE: Duration = Duration::from_millis(30);
 /// Maximum number of attempts per call. While a call waits, its connection may end and its server
 /// may change.
@@ -44,13 +47,14 @@ pub(crate) struct Servers {
     pub(super) registry: ToolRegistry,
     on_demand: HashMap<ServerName, OnDemand>,
     gates: HashMap<ServerName, ListLock>,
+    rate_limits: RateLimits,
     runtime: Handle,
 }
 
 #[derive(Default)]
 struct ListLock {
-    /// Held by the task that lists the server. Tasks that waited for this lock find a finished
-    /// list.
+    /// Held by the task that lists the server. A task that has waited for this lock finds a
+    /// completed list.
     listing: Mutex<()>,
     /// Whether a task is already retrying to reach the server.
     is_tried: AtomicBool,
@@ -75,6 +79,7 @@ impl Servers {
             registry,
             on_demand: HashMap::new(),
             gates: HashMap::new(),
+            rate_limits: RateLimits::default(),
             runtime,
         };
         for (name, idle) in idle {
@@ -112,8 +117,8 @@ impl Servers {
         }
     }
 
-    /// Ends the retrying. Returns false if the server was disconnected again meanwhile and no other
-    /// task retries.
+    /// Ends the retries. Returns false if the server was disconnected again in the meantime and no
+    /// other task retries.
     fn is_tried_enough(&self, server: &ServerName) -> bool {
         let Some(gate) = self.gates.get(server) else {
             return true;
@@ -140,6 +145,16 @@ impl Servers {
         let Some(upstream) = self.upstream.server(server) else {
             return not_sent(NO_SUCH_SERVER);
         };
+        if let Some(limit) = self.rate_limit(&call.tool) {
+            let admitted = self.rate_limits.admit(&call.tool, &limit);
+            match deadline.limit(admitted).await {
+                Ok(Ok(())) => {}
+                Ok(Err(reached)) => return limited(reached.to_string()),
+                Err(_) => {
+                    return limited("the tool's rate limit leaves no time for the call".into());
+                }
+            }
+        }
         let since = upstream.readings();
         let asked = ToolCall {
             tool: call.tool.tool.0.to_string(),
@@ -167,6 +182,13 @@ impl Servers {
             }
         }
         reply
+    }
+
+    /// Returns the rate limit that a tool file or the server declares.
+    fn rate_limit(&self, tool: &ToolId) -> Option<RateLimit> {
+        let known = self.registry.last().1;
+        let metadata = known.description(tool)?.metadata.clone()?;
+        metadata.rate_limit.clone()
     }
 
     /// Returns the tool list of a server over its current connection. A list that may be outdated
@@ -224,8 +246,8 @@ impl Servers {
         true
     }
 
-    /// Reads the tools of a server again if they may have changed. Returns true if the list is up
-    /// to date afterwards.
+    /// Reads the tools of a server again if they may have changed. Returns true if the list is then
+    /// up to date.
     pub(super) async fn catch_up(self: &Arc<Self>, server: &ServerName) -> bool {
         let Ok(gate) = self.gate(server) else {
             return true;
@@ -246,8 +268,7 @@ impl Servers {
     }
 
     /// Fetches something other than tools from a server. A fetch changes nothing, so it is repeated
-    /// if a connection has ended. As with a call, the request itself is sent without holding the
-    /// gate.
+    /// if a connection has ended. As for a call, the gate is not held while the request is sent.
     pub(super) async fn fetch(
         self: &Arc<Self>,
         server: &ServerName,
@@ -377,6 +398,15 @@ impl Servers {
 impl Drop for Servers {
     fn drop(&mut self) {
         self.upstream.wake().notify_one();
+    }
+}
+
+/// The reply for a call that the tool's rate limit holds back. The script gets the reason.
+fn limited(message: String) -> Reply {
+    Reply::Failed {
+        code: Code::ServerUnavailable,
+        message,
+        left: false,
     }
 }
 

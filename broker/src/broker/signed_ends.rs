@@ -1,5 +1,5 @@
-//! Signs the end of a run's journal, and sends the signed head out. Neither changes the result of the
-//! run, so failures are reported as warnings.
+//! Signs the end of a run's journal, and sends the signed head to the anchor. Neither changes the
+//! result of the run, so failures are reported as warnings.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::private_file::StateDir;
 use crate::program::ExternalProgram;
 use crate::run_index::{JournalEnd, PublicKey, SignedHead};
 
-/// How long the anchor may take. The run waits for it.
+/// Maximum time for the anchor. The run waits until the anchor has ended.
 const ANCHOR_WALL: Duration = Duration::from_secs(10);
 /// Maximum size of the anchor's output, which is ignored.
 const OUTPUT_BYTES_MAX: u32 = 64 * 1024;
@@ -48,7 +48,7 @@ impl SignedEnds {
                     "journal-unsigned",
                     format!("the end of the journal of {} could not be signed", run.0),
                     error.to_string(),
-                    "the run itself is not affected; check the state directory",
+                    "the result of the run is valid, and its journal stays unsigned; check that airlock can write to the state directory",
                 ));
                 return None;
             }

@@ -35,7 +35,7 @@ pub(super) struct ToolSources {
     pub(super) approver_is_there: bool,
 }
 
-/// The rules, and the problems found in them. They depend on which tools there are, and not on tool
+/// The rules, and the problems found in them. They depend on the set of tools, but not on tool
 /// files.
 #[derive(Clone)]
 pub(super) struct LoadedRules {
@@ -153,6 +153,7 @@ fn known(tools: ToolSet, server_registry: &ServerRegistry, ruling: &LoadedRules)
         other_problems,
         absent: absent(server_registry),
         servers: server_registry.statuses(),
+        groups_and_tags: Arc::new(server_registry.groups_and_tags()),
         by_name: Arc::new(by_name),
     }
 }

@@ -28,7 +28,8 @@ pub struct ServerStatus {
     /// Whether an earlier start waited for this server without success, and it has never been
     /// connected since.
     pub was_missed: bool,
-    /// The description from the configuration, or else the one that the server gives of itself.
+    /// The description from the configuration, or else the description that the server itself
+    /// sends.
     pub about: Option<String>,
 }
 

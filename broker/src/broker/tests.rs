@@ -378,7 +378,7 @@ async fn changed_tool_file_is_reloaded() {
     let report = report(&broker, "return (await t.echo({ n: 1 })).n").await;
     assert_eq!(value(&report), json!(1));
 
-    // A faulty file changes nothing until it is fixed, and is reported meanwhile.
+    // A faulty file changes nothing until it is fixed. Until then, a problem is reported.
     say("{\"name\": \"echo\", \"descripton\": \"x\"}");
     assert!(text(&broker).contains("Repeats what it was given."));
     let told = broker.problems();

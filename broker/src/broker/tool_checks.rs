@@ -25,7 +25,7 @@ pub(super) struct ToolChecks {
 /// The checks of all tools. Tools with equal descriptions share one set, even across servers.
 #[derive(Debug)]
 pub(super) struct CheckRegistry {
-    /// By digest, and by whether the result is checked.
+    /// The checks, by the digest of the description and by whether the result is checked.
     by_digest: HashMap<(Digest, bool), CachedChecks>,
     /// The number of times that all tools were processed.
     round: u64,

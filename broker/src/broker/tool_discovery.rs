@@ -42,9 +42,9 @@ pub struct DescribedTools {
 /// Which of airlock's own tools are enabled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OwnTools {
-    /// `search` and `describe`.
+    /// Whether `airlock.search` and `airlock.describe` are enabled.
     pub(crate) discovery: bool,
-    /// `extract`.
+    /// Whether `airlock.extract` is enabled.
     pub(crate) extraction: bool,
 }
 
@@ -152,6 +152,10 @@ pub(super) fn shortened(description: Description) -> Description {
         (OWN_SERVER, SEARCH) => Shorthand {
             is_global: false,
             order: &["query"],
+        },
+        (OWN_SERVER, DESCRIBE) => Shorthand {
+            is_global: false,
+            order: &["tools", "format"],
         },
         (OWN_SERVER, EXTRACT) => Shorthand {
             is_global: true,

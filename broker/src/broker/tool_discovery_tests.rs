@@ -128,7 +128,7 @@ async fn own_tools_are_declared_briefly_checked_and_optional() {
     assert!(declared.contains("search(") && declared.contains("describe("));
     assert!(declared.len() < 900, "{} bytes: {declared}", declared.len());
     let wrong = broker
-        .check(&Script::body("await airlock.describe('files')"))
+        .check(&Script::body("await airlock.describe(1)"))
         .await;
     assert!(wrong.has_error(), "{wrong:?}");
     let plain = Broker::builder().state_dir(scratch.path()).build().await;

@@ -27,6 +27,7 @@ use super::{Broker, ServerStatus, ToolSnapshot};
 pub(crate) const SEARCH: &str = "search_tools";
 pub(crate) const DETAILS: &str = "get_tool_details";
 pub(crate) const RUN: &str = "run_script";
+pub(crate) const READ: &str = "read_result";
 pub(crate) const RESUME: &str = "resume_run";
 pub(crate) const CALL: &str = "call_tool";
 pub(crate) const SERVERS: &str = "search_available_servers";
@@ -35,7 +36,9 @@ pub(crate) const DISABLE: &str = "disable_server";
 
 /// The names of airlock's own tools for hosts. No tool of a server is listed under one of these
 /// names.
-const OWN_NAMES: [&str; 8] = [SEARCH, DETAILS, RUN, RESUME, CALL, SERVERS, ENABLE, DISABLE];
+pub(crate) const OWN_NAMES: [&str; 9] = [
+    SEARCH, DETAILS, RUN, READ, RESUME, CALL, SERVERS, ENABLE, DISABLE,
+];
 
 /// Maximum length of a tool name that model APIs accept.
 const FLAT_CHARS_MAX: usize = 64;
@@ -170,14 +173,34 @@ impl ToolIndex {
         Some(format!("the call to `{tool}` was denied: {why}"))
     }
 
-    /// Returns positions in `tools`, best match first.
+    /// Returns positions in `tools`, best match first. Tools whose name is the query come before all
+    /// others, and then one tool per server whose name is the query in upper or lower case. A server
+    /// with many spellings of a name gets no more places.
     pub(crate) fn ranked(&self, query: &str) -> Vec<usize> {
         let by_words: &dyn Ranker = &*self.index;
-        let Some(by_meaning) = self.vectors.as_deref() else {
-            return by_words.ranked(query);
+        let ranked = match self.vectors.as_deref() {
+            None => by_words.ranked(query),
+            Some(by_meaning) => {
+                let rankers: [&dyn Ranker; 2] = [by_words, by_meaning];
+                fused(&rankers.map(|it| it.ranked(query)))
+            }
         };
-        let rankers = [by_words, by_meaning];
-        fused(&rankers.map(|it| it.ranked(query)))
+        let tools = || self.tools.iter().enumerate();
+        let exact = tools().filter(|(_, shown)| shown.names().contains(&query));
+        let (mut places, mut servers): (Vec<usize>, HashSet<&ServerName>) = exact
+            .map(|(place, shown)| (place, &shown.tool.id.server))
+            .unzip();
+        for (place, shown) in tools() {
+            let mut names = shown.names().into_iter();
+            if names.any(|it| it.eq_ignore_ascii_case(query))
+                && servers.insert(&shown.tool.id.server)
+            {
+                places.push(place);
+            }
+        }
+        let mut seen: HashSet<usize> = places.iter().copied().collect();
+        places.extend(ranked.into_iter().filter(|place| seen.insert(*place)));
+        places
     }
 
     /// Returns whether a server has not listed its tools yet and is being connected.
@@ -220,10 +243,17 @@ impl ToolIndex {
 
     /// Returns all servers, including those that are not connected yet.
     pub(crate) fn server_names(&self) -> String {
+        const SHOWN_MAX: usize = 40;
         let configured = self.known.servers.iter().map(|it| it.name.as_str());
         let offering = self.tools.iter().map(|it| &*it.tool.id.server.0);
         let names: BTreeSet<&str> = configured.chain(offering).collect();
-        names.into_iter().collect::<Vec<_>>().join(", ")
+        let count = names.len();
+        let shown: Vec<&str> = names.into_iter().take(SHOWN_MAX).collect();
+        match count.saturating_sub(SHOWN_MAX) {
+            0 if shown.is_empty() => "none".to_owned(),
+            0 => shown.join(", "),
+            more => format!("{} and {more} more", shown.join(", ")),
+        }
     }
 
     /// Returns the declarations of these tools.
@@ -265,8 +295,16 @@ impl ToolIndex {
                 full.insert("unusable".into(), why.into());
             }
             full.insert("digest".into(), description.digest.to_string().into());
-            if let Some(file) = &description.file {
-                full.extend(said_besides(file));
+            if let Some(metadata) = &description.metadata {
+                full.extend(said_besides(metadata));
+            }
+            if !full.contains_key("examples") {
+                let example = codegen::example::example(&description.input_schema);
+                full.extend(example.map(|input| {
+                    let about = "Made from the schema";
+                    let examples = json!([{"description": about, "input": input}]);
+                    ("examples".to_owned(), examples)
+                }));
             }
         }
         let ours = [
@@ -310,6 +348,11 @@ impl ToolIndex {
 }
 
 impl ListedTool {
+    /// Returns the names by which a search finds the tool first.
+    fn names(&self) -> [&str; 3] {
+        [&self.tool.id.tool.0, &self.name, &self.flat]
+    }
+
     fn description(&self) -> Option<&Description> {
         self.descriptions.get(self.place)
     }
@@ -332,6 +375,12 @@ impl ListedTool {
         self.description()
             .map(ToolSnapshot::without_parameters)
             .unwrap_or_default()
+    }
+
+    /// Returns the length of the tool's own text, in characters.
+    pub(crate) fn text_chars(&self) -> usize {
+        let text = self.description().and_then(|it| it.text.as_ref());
+        text.map_or(0, |it| it.chars().count())
     }
 
     fn said_bytes(&self) -> usize {

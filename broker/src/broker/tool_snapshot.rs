@@ -15,6 +15,7 @@ use codegen::stub::StubTable;
 use super::server_tools::search_text;
 use super::status::ServerStatus;
 use super::tools::SearchTexts;
+use crate::upstream::GroupsAndTags;
 
 /// A snapshot of all known tools. A run keeps the snapshot with which it started.
 #[derive(Debug)]
@@ -27,9 +28,11 @@ pub(crate) struct ToolSnapshot {
     /// The names in `stubs`, encoded for the checker when the first script is checked.
     pub(super) names: Arc<OnceLock<EncodedTools>>,
     pub(crate) problems: Vec<Problem>,
-    /// Those of `problems` that do not belong to a single server.
+    /// The problems that do not belong to a single server. They are also in `problems`.
     pub(super) other_problems: Vec<Problem>,
     pub(crate) servers: Vec<ServerStatus>,
+    /// What the servers say about their groups and tags, without repeated names.
+    pub(crate) groups_and_tags: Arc<GroupsAndTags>,
     /// The servers whose tools are unknown, with the reasons.
     pub(super) absent: Vec<Absent>,
     /// Positions in `descriptions`, by server and by tool.

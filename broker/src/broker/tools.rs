@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use airlock_core::catalog::{Catalog, Effects, Server, Tool, ToolOwner};
+use airlock_core::catalog::{Catalog, Effects, Server, Tool, ToolOwner, ValueCheck};
 use airlock_core::flow::LabelConfig;
 use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::labels::Labelling;
@@ -23,6 +23,25 @@ use crate::tool_files::{self, LoadedToolFiles};
 
 const TO_ITS_AUTHOR: &str =
     "report this to the server's author; the server's other tools still work";
+
+/// Maximum length of the text about a deprecation in a warning, in bytes.
+const DEPRECATION_BYTES_MAX: usize = 300;
+
+/// Adds a warning to each call of a deprecated tool.
+fn with_deprecation(description: &Description, doubts: Option<ValueCheck>) -> Option<ValueCheck> {
+    let Some(why) = &description.claims.deprecated else {
+        return doubts;
+    };
+    let why = codegen::text::clip(&codegen::text::neutralise(why), DEPRECATION_BYTES_MAX);
+    let colon = if why.is_empty() { "" } else { ": " };
+    let warning = format!("the tool is deprecated{colon}{why}");
+    Some(ValueCheck::new(move |args| {
+        let others = doubts.as_ref().map(|it| it.findings(args));
+        std::iter::once(warning.clone())
+            .chain(others.unwrap_or_default())
+            .collect()
+    }))
+}
 
 /// Search texts of several tools, and the position of one tool in them.
 pub(crate) type SearchTexts = (Arc<IndexedTexts>, usize);
@@ -118,6 +137,7 @@ impl ToolSet {
             servers.push(Server {
                 name,
                 global: stubs.global.clone(),
+                target: offer.and_then(|offer| offer.identity.clone()),
                 tools: known,
             });
         }
@@ -162,7 +182,7 @@ impl ToolSet {
             stale: false,
             unwrap: stub.unwrap,
             args_check: tool_discovery::checked(owner, checks.args_check),
-            likely_mistakes: checks.likely_mistakes,
+            likely_mistakes: with_deprecation(description, checks.likely_mistakes),
             result_check: checks.result_check,
         })
     }
@@ -185,7 +205,7 @@ impl ToolSet {
                 texts = None;
                 full
             }
-            None => description,
+            None => description.with_metadata(),
         };
         self.descriptions.push(description);
         self.texts.push(texts);
@@ -216,6 +236,12 @@ impl ToolSet {
 pub(super) fn tool_left_out(server: &str, why: String) -> Problem {
     let what = format!("a tool of `{server}` is not offered");
     Problem::new("tool-unusable", what, why, TO_ITS_AUTHOR)
+}
+
+pub(super) fn groups_missing(server: &str, why: String) -> Problem {
+    let what = format!("airlock does not know what the groups and tags of `{server}` mean");
+    let next = "report this to the server's author; its tools work, with the names of their groups";
+    Problem::new("groups-unreadable", what, why, next)
 }
 
 pub(super) fn tool_unusable(tool: &ToolId, why: String) -> Problem {
@@ -259,8 +285,10 @@ pub(super) fn effects(description: &Description, trust: &ToolTrust) -> Effects {
     Effects {
         read_only,
         destructive: named(&trust.destructive).or(claimed(claims.destructive)),
+        idempotent: named(&trust.idempotent).or(claimed(claims.idempotent)),
         claims_read_only: claims.read_only,
         claims_destructive: claims.destructive,
+        claims_idempotent: claims.idempotent,
     }
 }
 
@@ -302,6 +330,31 @@ mod tests {
             ["fs.read"]
         );
         assert_eq!(tools.problems.len(), 2);
+    }
+
+    #[test]
+    fn repeatable_tool_is_configured_or_accepted_in_lock_file() {
+        let description = |hints: Value| {
+            let tool =
+                json!({"name": "put", "inputSchema": {"type": "object"}, "annotations": hints});
+            Description::parse("fs", &tool).unwrap()
+        };
+        let claims = description(json!({ "idempotentHint": true }));
+        let trust = |idempotent: &[&str], annotations| ToolTrust {
+            annotations,
+            idempotent: idempotent.iter().map(ToString::to_string).collect(),
+            ..ToolTrust::default()
+        };
+        for (trust, expected) in [
+            (trust(&[], false), None),
+            (trust(&["p*"], false), Some(true)),
+            (trust(&["x*"], false), None),
+            (trust(&[], true), Some(true)),
+        ] {
+            let effects = effects(&claims, &trust);
+            assert_eq!(effects.idempotent, expected, "{trust:?}");
+            assert_eq!(effects.claims_idempotent, Some(true));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::grants::session_name;
 use super::options::usage;
 use super::screen::Screen;
 use super::terminal_bridge::TerminalBridge;
-use crate::approver::{ApproverCommand, NeverApprover, Terminal, Web};
+use crate::approver::{ApproverCommand, NeverApprover, SuspendingApprover, Terminal, Web};
 use crate::broker::Builder;
 use crate::config::{ApproverChoice, Config, grants};
 use crate::private_file::{StateDir, make_private, open_to_write};
@@ -20,7 +20,8 @@ use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// How to ask a person to approve calls: terminal, web, command:CMD, or never. With never,
+    /// How to ask a person to approve calls: terminal, web, command:CMD, later, or never. With later,
+    /// a run that waits only for people is suspended, and `airlock runs answer` answers. With never,
     /// airlock refuses calls that need approval, and prints the grants that the run would have needed
     /// [default: the configured approver, else the terminal if there is one]
     #[arg(long, value_name = "WHO")]
@@ -71,6 +72,14 @@ impl ApprovalOptions {
             None => !self.no_ask && config.approver == Some(ApproverChoice::Never),
         };
         never || !self.grants.is_empty()
+    }
+
+    /// Whether a run that waits only for people is suspended at once.
+    pub(super) fn suspends(&self, config: &Config) -> bool {
+        match self.approver.as_deref() {
+            Some(flag) => flag == "later",
+            None => !self.no_ask && config.approver == Some(ApproverChoice::Later),
+        }
     }
 
     fn approver(
@@ -139,6 +148,7 @@ fn add_approver(
                 Err(usage("the approver `terminal` is not available", why, next))
             }
         },
+        ApproverChoice::Later => Ok(builder.approver(SuspendingApprover)),
         ApproverChoice::Never => Ok(builder.approver(NeverApprover)),
         ApproverChoice::Web => web(builder, config, screen),
         ApproverChoice::Command(program, args) => {
@@ -161,17 +171,31 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
     make_private(&folder)
         .map_err(|error| failed("cannot create the folder for the link", error.to_string()))?;
     let screen = screen.clone();
-    let file = LinkFile(path);
-    let told = move |link: &str| {
-        if let Err(error) = file.write(link) {
+    let file = LinkFile {
+        page: path.with_extension("html"),
+        link: path,
+    };
+    let browser = config.browser.clone();
+    let place = match browser {
+        Some(_) => "on a page that was opened in the browser on this machine",
+        None => {
+            "on a page on this machine; its link is at the user's terminal and in a file that \
+             airlock's stderr names"
+        }
+    };
+    let show_link = move |link: &str| {
+        let written = file.write(link);
+        let opened =
+            written.and_then(|()| browser.as_ref().map_or(Ok(()), |it| it.open(&file.page)));
+        if let Err(error) = opened {
             screen.warning(&Problem::new(
                 "internal",
-                "cannot write the file with the link to the approval page",
+                "cannot open the approval page",
                 error.to_string(),
-                "",
+                "open the link yourself",
             ));
         }
-        let shown = crate::render::escape::line(&file.0.to_string_lossy()).into_owned();
+        let shown = crate::render::escape::line(&file.link.to_string_lossy()).into_owned();
         screen.show(&format!(
             "approval needed: open the link in {shown}; the link works once, within ten minutes\n"
         ));
@@ -179,26 +203,42 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
             let _ = terminal.write_all(format!("  {link}\n").as_bytes());
         }
     };
-    let web = Web::start(Box::new(told))
+    let web = Web::start(Box::new(show_link))
         .map_err(|error| failed("cannot serve the approval page", error.to_string()))?;
+    let web = web.with_place(place).with_suspended_runs(state);
     Ok(builder.approver(web))
 }
 
-/// The file with the link, removed at the end of the run.
-struct LinkFile(PathBuf);
+/// The files with the link, removed at the end of the run. Only their owner can read them. A browser
+/// gets the name of a page that leads to the link, because every program on this machine can read
+/// the arguments of another.
+struct LinkFile {
+    link: PathBuf,
+    page: PathBuf,
+}
 
 impl LinkFile {
     fn write(&self, link: &str) -> std::io::Result<()> {
-        let _ = std::fs::remove_file(&self.0);
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = open_to_write(&self.0, options.write(true).create_new(true))?;
-        file.write_all(format!("{link}\n").as_bytes())
+        write_private(&self.link, &format!("{link}\n"))?;
+        let address = link.replace('&', "&amp;");
+        let leads_on = format!("<meta http-equiv=\"refresh\" content=\"0; url={address}\">");
+        let page = format!("<!doctype html>\n<title>airlock: approvals</title>\n{leads_on}\n");
+        write_private(&self.page, &page)
     }
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = open_to_write(path, options.write(true).create_new(true))?;
+    file.write_all(text.as_bytes())
 }
 
 impl Drop for LinkFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(Path::new(&self.0));
+        for path in [&self.link, &self.page] {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -212,8 +252,8 @@ pub(super) fn sufficient(report: &Report) -> String {
     let enough = match report.status {
         Status::Done => "these grants would have been enough for this run's calls",
         _ => {
-            "these grants are needed at least: the run ended before its script did, so raise \
-             `uses_max` to the number of calls that the script makes"
+            "the run needs at least these grants. It was ended before its script had finished, so \
+             the script may make more calls: raise `uses_max` to their number"
         }
     };
     format!(
@@ -231,7 +271,6 @@ mod tests {
     use airlock_core::grant::{Condition, Grant, Scope};
     use airlock_core::id::{Digest, GrantId, ToolId};
     use airlock_core::labels::Labels;
-    use airlock_core::report::Usage;
 
     use super::*;
 
@@ -254,19 +293,8 @@ mod tests {
             by: String::new(),
         };
         Report {
-            run: String::new(),
-            status,
-            code,
-            retry_after_ms: None,
-            value: None,
-            error: None,
-            findings: Vec::new(),
-            console: Vec::new(),
-            console_dropped_bytes: 0,
-            calls: Vec::new(),
-            flow: None,
-            usage: Usage::default(),
             grants_needed: vec![grant],
+            ..Report::empty(status, code)
         }
     }
 
@@ -275,7 +303,7 @@ mod tests {
         let done = sufficient(&report(Status::Done, None));
         assert!(done.contains("enough for this run's calls"), "{done}");
         let failed = sufficient(&report(Status::Failed, Some(Code::Unanswered)));
-        assert!(failed.contains("needed at least"), "{failed}");
+        assert!(failed.contains("at least these grants"), "{failed}");
         assert!(!failed.contains("enough"), "{failed}");
         for text in [done, failed] {
             assert!(text.contains("gives its uses to every run"), "{text}");

@@ -8,7 +8,7 @@ use codegen::check::Surface;
 use serde_json::json;
 
 use super::connect::visit;
-use super::options::{ServerOptions, StateOptions, TscOptions, usage};
+use super::options::{ServerOptions, StateOptions, TscOptions};
 use super::screen::Screen;
 use super::types::saved;
 use super::{Outcome, exit, input, print, print_json, runtime};
@@ -98,16 +98,14 @@ fn against_files(
     options: &CheckOptions,
     screen: &Screen,
 ) -> Result<CheckReport, Problem> {
-    if options.servers.names_any() {
-        let what = "`--from` cannot be combined with flags that name servers";
-        let why = "--from reads the tools from a file and connects to no server";
-        let next = "remove --from or the server flags";
-        return Err(usage(what, why, next));
-    }
-    let found = saved::read(&options.from, options.servers.descriptions.clone())?;
+    saved::refuse_servers(&options.servers)?;
+    let found = saved::for_config(&options.from, config)?;
     found.problems.iter().for_each(|it| screen.warning(it));
     let found = found.with_own(config.extract.is_some());
-    let surface = Surface::new(&found.stubs, &found.descriptions).lacking(config.engine.lacks());
+    let mentions = found.mentions();
+    let surface = Surface::new(&found.stubs, &found.descriptions)
+        .mentioning(&mentions)
+        .lacking(config.engine.lacks());
     let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);
     let limits = CheckLimits::default();

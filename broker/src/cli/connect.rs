@@ -18,8 +18,8 @@ pub(super) fn visit<T>(
         let broker = builder.build().await.map_err(build_problem)?;
         let mut problems = broker.problems();
         problems.extend(broker.unusable_tools());
-        let told = problems.iter().filter(|it| !is_about_runs(it));
-        told.for_each(|it| screen.warning(it));
+        let of_servers = problems.iter().filter(|it| !is_about_runs(it));
+        of_servers.for_each(|it| screen.warning(it));
         let seen = look(&broker).await;
         broker.close().await;
         Ok(seen)

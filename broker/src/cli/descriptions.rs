@@ -52,6 +52,8 @@ pub(super) fn run(command: DescriptionsCommand, environment: &Environment) -> Ou
 
 /// The servers' own tool descriptions, without tool files.
 struct ServerDescriptions {
+    /// The names of all configured servers.
+    configured: Vec<String>,
     /// The names of all servers that answered, with or without tools.
     servers: Vec<String>,
     descriptions: Vec<Description>,
@@ -83,12 +85,15 @@ fn ask(
     flags.state_dir = state.state_dir;
     let mut config = Config::load(flags, environment)?;
     let folder = config.descriptions.take();
+    let configured = config.servers.iter().map(|it| it.spec.name.0.to_string());
+    let configured = configured.collect();
     config.warnings.iter().for_each(|it| screen.warning(it));
     let builder = Broker::builder().servers_required(required).config(config);
     let said = visit(builder, screen, async |broker: &Broker| {
         let catalog = broker.catalog();
         let servers = catalog.servers().iter();
         ServerDescriptions {
+            configured,
             servers: servers.map(|it| it.name.0.to_string()).collect(),
             descriptions: broker.descriptions().to_vec(),
         }
@@ -96,7 +101,8 @@ fn ask(
     Ok((said, folder))
 }
 
-fn files(named: Option<PathBuf>, configured: Option<PathBuf>) -> ToolFiles {
+/// Returns the named folder, or else the configured one, with the names of all servers.
+fn files(named: Option<PathBuf>, configured: Option<PathBuf>, servers: Vec<String>) -> ToolFiles {
     let folder = named.or(configured);
-    ToolFiles::new(folder.unwrap_or_else(|| FOLDER.into()))
+    ToolFiles::new(folder.unwrap_or_else(|| FOLDER.into())).for_servers(servers)
 }

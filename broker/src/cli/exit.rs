@@ -15,9 +15,13 @@ pub const SCRIPT_FAILED: u8 = 20;
 pub const LIMIT: u8 = 21;
 /// A denial or refusal that the script did not catch.
 pub const DENIED: u8 = 22;
+/// The run waits for a person, without a process.
+pub const WAITING: u8 = 23;
+/// The run cannot be resumed.
+pub const CANNOT_RESUME: u8 = 24;
 /// There was no capacity for the run.
 pub const BUSY: u8 = 25;
-/// A journal has no proper end.
+/// A journal has no end.
 pub const JOURNAL_INCOMPLETE: u8 = 26;
 /// The end of a journal is not signed with a trusted key.
 pub const JOURNAL_UNSIGNED: u8 = 27;
@@ -41,6 +45,8 @@ pub fn of_report(report: &Report) -> u8 {
         (Status::Cancelled, _) => CANCELLED,
         (_, Some(Code::JournalUnwritable | Code::StateUnreadable)) => JOURNAL,
         (_, Some(Code::Busy)) => BUSY,
+        (_, Some(Code::CannotResume | Code::ResumeDiverged)) => CANNOT_RESUME,
+        (Status::Paused, _) => WAITING,
         (_, Some(Code::Internal | Code::EngineFault)) => INTERNAL,
         (
             Status::Failed,
@@ -55,7 +61,7 @@ pub fn of_report(report: &Report) -> u8 {
         ) => DENIED,
         (Status::Failed, Some(Code::LimitPayload)) => LIMIT,
         (Status::Failed, _) => SCRIPT_FAILED,
-        (Status::Stopped | Status::Paused, _) => LIMIT,
+        (Status::Stopped, _) => LIMIT,
     }
 }
 
@@ -64,11 +70,14 @@ pub fn of_problem(problem: &Problem) -> u8 {
     match &*problem.code {
         "usage" => USAGE,
         "policy-invalid" => POLICY,
-        "config-invalid" | "server-unavailable" | "sandbox-unavailable" => CONFIGURATION,
+        "config-invalid" | "setup-failed" | "server-unavailable" | "sandbox-unavailable" => {
+            CONFIGURATION
+        }
         "journal-unwritable" | "journal-unreadable" | "journal-broken" | "state-unreadable"
         | "state-unsafe" => JOURNAL,
         "journal-incomplete" => JOURNAL_INCOMPLETE,
         "journal-unsigned" => JOURNAL_UNSIGNED,
+        "cannot-resume" => CANNOT_RESUME,
         "lock-invalid" => LOCK,
         "limit-source" | "limit-payload" => LIMIT,
         "cancelled" => CANCELLED,
@@ -79,7 +88,6 @@ pub fn of_problem(problem: &Problem) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airlock_core::report::Usage;
 
     #[test]
     fn every_run_status_has_an_exit_code() {
@@ -92,25 +100,14 @@ mod tests {
             (Status::Failed, Some(Code::Unanswered), 22),
             (Status::Stopped, Some(Code::LimitTime), 21),
             (Status::Stopped, Some(Code::Busy), 25),
+            (Status::Stopped, Some(Code::CannotResume), 24),
+            (Status::Failed, Some(Code::ResumeDiverged), 24),
+            (Status::Paused, None, 23),
             (Status::Stopped, Some(Code::JournalUnwritable), 31),
             (Status::Stopped, Some(Code::EngineFault), 1),
             (Status::Cancelled, Some(Code::Cancelled), 130),
         ] {
-            let report = Report {
-                run: String::new(),
-                status,
-                code,
-                retry_after_ms: None,
-                value: None,
-                error: None,
-                findings: Vec::new(),
-                console: Vec::new(),
-                console_dropped_bytes: 0,
-                calls: Vec::new(),
-                flow: None,
-                usage: Usage::default(),
-                grants_needed: Vec::new(),
-            };
+            let report = Report::empty(status, code);
             assert_eq!(of_report(&report), expected, "{status:?} {code:?}");
         }
     }

@@ -129,7 +129,7 @@ pub(super) fn session_name(text: &str) -> Result<SessionName, Problem> {
         usage(
             what,
             bad.to_string(),
-            "write a name such as --session review-1",
+            "write letters, digits, `_`, `-` and `.`, such as `review-1`",
         )
     })
 }

@@ -10,6 +10,7 @@ use airlock_core::problem::Problem;
 use serde_json::Value;
 
 use super::options::usage;
+use crate::config::choice;
 use airlock_sandbox::units::show_bytes;
 
 /// The maximum length of an input, and the error for a longer one.
@@ -50,7 +51,7 @@ pub(super) fn script(
             (name, read_file(path, "the script", limit)?)
         }
         (None, None) => {
-            let next = "add a file, `-` for stdin, or -e CODE";
+            let next = "name a file, or add `-e CODE`, such as `airlock run -e 'return 1 + 1'`";
             return Err(usage(
                 "missing script",
                 "neither a file nor -e was given",
@@ -62,7 +63,7 @@ pub(super) fn script(
             return Err(usage(
                 "two scripts were given",
                 why,
-                "remove the file or -e",
+                "remove `-e`, or the file",
             ));
         }
     };
@@ -78,8 +79,8 @@ pub(super) fn script(
     Ok((name, text))
 }
 
-/// Returns the JSON of `--input`: the argument itself, or the content of `@FILE`.
-pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
+/// Returns the JSON of a flag, such as `--input`: the argument itself, or the content of `@FILE`.
+pub(super) fn input(flag: &str, argument: &str, limits: &Limits) -> Result<Value, Problem> {
     let limit = Limit {
         name: "input",
         code: "limit-payload",
@@ -91,8 +92,8 @@ pub(super) fn input(argument: &str, limits: &Limits) -> Result<Value, Problem> {
         None => argument.to_owned(),
     };
     json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
-        let next = "write JSON, such as --input '{\"a\": 1}', or --input @FILE";
-        usage("invalid value for `--input`", bad.to_string(), next)
+        let next = format!("write JSON, such as {flag} '{{\"a\": 1}}', or {flag} @FILE");
+        usage(format!("invalid value for `{flag}`"), bad.to_string(), next)
     })
 }
 
@@ -109,17 +110,16 @@ pub(super) fn secret(path: &Path) -> Result<String, Problem> {
 /// Reads any other file completely. `kind` is its name in messages.
 pub(super) fn file(path: &Path, kind: &str, bytes_max: u64) -> Result<Vec<u8>, Problem> {
     let what = format!("{kind} {} cannot be read", path.display());
-    let failed = |why: String| usage(what.clone(), why, "check the path");
-    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let unreadable =
+        |error: std::io::Error| usage(what.clone(), error.to_string(), choice::path(path, &error));
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(unreadable)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(failed(format!(
-            "the file is larger than {}",
-            show_bytes(bytes_max)
-        )));
+        let why = format!("the file is larger than {}", show_bytes(bytes_max));
+        return Err(usage(what, why, "name a smaller file"));
     }
     Ok(bytes)
 }
@@ -130,7 +130,7 @@ fn read_file(path: &Path, kind: &str, limit: Limit) -> Result<String, Problem> {
         usage(
             format!("{what} cannot be read"),
             error.to_string(),
-            "check the path",
+            choice::path(path, &error),
         )
     })?;
     read(file, &what, limit)
@@ -206,20 +206,26 @@ mod tests {
         let scratch = TempDir::new();
         let file = format!("@{}", scratch.file("in.json", "[1]").display());
         let limits = Limits::default();
-        assert_eq!(input("{\"a\":1}", &limits), Ok(serde_json::json!({"a": 1})));
-        assert_eq!(input(&file, &limits), Ok(serde_json::json!([1])));
         assert_eq!(
-            input("{a:1}", &limits).unwrap_err().what,
+            input("--input", "{\"a\":1}", &limits),
+            Ok(serde_json::json!({"a": 1}))
+        );
+        assert_eq!(input("--input", &file, &limits), Ok(serde_json::json!([1])));
+        assert_eq!(
+            input("--input", "{a:1}", &limits).unwrap_err().what,
             "invalid value for `--input`"
         );
         let reserved = r#"{"$serde_json::private::RawValue":"[1]"}"#;
-        assert_eq!(input(reserved, &limits).unwrap().to_string(), reserved);
+        assert_eq!(
+            input("--input", reserved, &limits).unwrap().to_string(),
+            reserved
+        );
         let small = Limits {
             input_bytes_max: 2,
             ..limits
         };
         assert!(
-            input(&file, &small)
+            input("--input", &file, &small)
                 .unwrap_err()
                 .why
                 .contains("larger than 2B")

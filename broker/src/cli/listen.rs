@@ -48,6 +48,13 @@ pub(super) struct ListenOptions {
     oauth_scope: Vec<String>,
 }
 
+impl ListenOptions {
+    /// Whether each caller shows who it is.
+    pub(super) fn tells_callers_apart(&self) -> bool {
+        self.oauth_resource.is_some()
+    }
+}
+
 /// The transport for hosts.
 pub(super) enum Listen {
     Stdio,

@@ -3,12 +3,13 @@
 
 use airlock_core::problem::Problem;
 use clap::{Args, ValueEnum};
-use codegen::lock::{Change, diff};
+use codegen::lock::{Change, ReorderedList, diff, settle_all};
 use serde_json::json;
 
 use super::connect::visit;
-use super::options::{ServerOptions, StateOptions, usage};
+use super::options::{ServerOptions, StateOptions};
 use super::screen::Screen;
+use super::servers::no_servers;
 use super::{Outcome, exit, print, print_json};
 use crate::broker::Broker;
 use crate::config::{Config, Environment};
@@ -52,12 +53,7 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     config.warnings.iter().for_each(|it| screen.warning(it));
     let file = LockFile::new(config.lock.take().unwrap_or_else(|| FILE.into()));
     if config.servers.is_empty() {
-        let next = "name servers with --server, --mcp-config, --config or --demo";
-        return Err(usage(
-            "there is nothing to lock",
-            "no server is configured",
-            next,
-        ));
+        return Err(no_servers("there is nothing to lock"));
     }
     let before = if options.check {
         file.read_existing()?
@@ -73,14 +69,23 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
                 .or_insert_with(|| server.clone());
         }
     }
+    let moved = settle_all(&mut now, &before);
     let changes = diff(&before, &now);
     let writes = !options.check && options.action.is_none();
     let written = writes && file.write(&now)?;
     if options.json {
         let path = file.path().display().to_string();
-        print_json(&json!({ "file": path, "changes": changes, "written": written }))?;
+        let moved: Vec<String> = moved.iter().map(name_of).collect();
+        print_json(
+            &json!({ "file": path, "changes": changes, "moved": moved, "written": written }),
+        )?;
     } else {
         show(&changes)?;
+        for list in &moved {
+            let name = name_of(list);
+            let name = escape::line(&name);
+            screen.remark(&format!("{name} has another order, which is exempt\n"));
+        }
         screen.remark(&format!("{}\n", ending(&file, &changes, writes)));
     }
     Ok(if options.check && !changes.is_empty() {
@@ -88,6 +93,10 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     } else {
         exit::DONE
     })
+}
+
+fn name_of(list: &ReorderedList) -> String {
+    format!("{}.{}: {}", list.server, list.tool, list.field)
 }
 
 fn show(changes: &[Change]) -> Result<(), Problem> {

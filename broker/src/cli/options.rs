@@ -235,7 +235,7 @@ impl StateOptions {
     }
 }
 
-fn this_program() -> Result<PathBuf, Problem> {
+pub(super) fn this_program() -> Result<PathBuf, Problem> {
     std::env::current_exe().map_err(|error| {
         Problem::new(
             "internal",

@@ -7,6 +7,7 @@ mod check;
 mod diff;
 mod explain;
 mod format;
+mod init;
 mod proofs;
 mod replay;
 mod sources;
@@ -28,10 +29,14 @@ use cases::TestOptions;
 use check::PolicyCheckOptions;
 use diff::DiffOptions;
 use explain::ExplainOptions;
+use init::InitOptions;
+pub(super) use init::{FirstPolicy, first_policy};
 use replay::ReplayOptions;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
+    /// Write rules, labels and cases for the tools of the configured servers, to be edited
+    Init(Box<InitOptions>),
     /// Check that rules fit the tools: names, types, labels, annotations
     Check(Box<PolicyCheckOptions>),
     /// Run the cases in the *.cases.toml files next to the rules; each rule must decide at least
@@ -52,6 +57,7 @@ impl PolicyCommand {
     pub(super) fn is_json(&self) -> bool {
         match self {
             Self::Check(options) => options.format.is_json(),
+            Self::Init(options) => options.json,
             Self::Test(options) => options.is_json(),
             Self::Explain(options) => options.json,
             Self::Can(options) => options.format.is_json(),
@@ -65,7 +71,8 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
     let screen = Screen::of_process(environment, false);
     match command {
         PolicyCommand::Check(options) => check::run(*options, environment, &screen),
-        PolicyCommand::Test(options) => cases::run(&options, &screen),
+        PolicyCommand::Test(options) => cases::run(&options, environment, &screen),
+        PolicyCommand::Init(options) => init::run(*options, environment, &screen),
         PolicyCommand::Explain(options) => explain::run(*options, environment, &screen),
         PolicyCommand::Can(options) => can::run(*options, environment, &screen),
         PolicyCommand::Diff(options) => diff::run(*options, environment, &screen),
@@ -77,7 +84,11 @@ pub(super) fn run(command: PolicyCommand, environment: &Environment) -> Outcome 
 fn no_tool(wanted: &str, why: &str, names: &[String]) -> Problem {
     let meant = closest_tool(wanted, names.iter().map(String::as_str));
     let next = meant.map_or_else(
-        || "check --server, --config, --from and --lock, which select the tools".to_owned(),
+        || {
+            "`airlock types --detail names` with the same server flags lists all tools; --server, \
+             --config, --from and --lock select them"
+                .to_owned()
+        },
         |meant| format!("did you mean `{meant}`?"),
     );
     usage(format!("there is no tool `{wanted}`"), why, next)

@@ -14,7 +14,7 @@ use crate::run_event::RunEvent;
 const PATIENCE: Duration = Duration::from_millis(1000);
 const TOOL_CHARS_SHOWN: usize = 60;
 
-/// Shows progress from its own task until it is dropped.
+/// Shows progress from a task until this value is dropped.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     state: Arc<Mutex<State>>,

@@ -1,11 +1,14 @@
-//! `airlock run`: one script, one report.
+//! `airlock run`: runs one script and prints its report.
 
+mod watch;
+
+use std::cell::RefCell;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use airlock_core::problem::Problem;
-use airlock_core::report::{Report, Status};
+use airlock_core::report::{Report, ReportedError, ReportedFinding, Status};
 use clap::{Args, ValueEnum};
 use futures_util::FutureExt as _;
 use sandbox_protocol::ConsoleLevel;
@@ -15,6 +18,7 @@ use super::options::{
     LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, TscOptions, usage,
 };
 use super::progress::ProgressLine;
+use super::resume::{ResumeFlags, Resumed};
 use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
@@ -61,6 +65,8 @@ pub(super) struct RunOptions {
     /// Seed for the script's random numbers
     #[arg(long, value_name = "N", help_heading = "Run")]
     seed: Option<u64>,
+    #[command(flatten, next_help_heading = "Resume")]
+    resume: ResumeFlags,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
     /// When to sync the journal to disk: always (after each entry), writes (before each call that
@@ -75,6 +81,9 @@ pub(super) struct RunOptions {
     /// Script engine: boa or quickjs [default: boa]
     #[arg(long, value_name = "NAME", help_heading = "Run")]
     engine: Option<String>,
+    /// Run the script again whenever its file, or the file of --input, changes
+    #[arg(long, help_heading = "Run", conflicts_with = "code")]
+    watch: bool,
     /// Print one JSON object: status, value, error, console, calls, usage
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -102,28 +111,55 @@ impl From<CheckMode> for CheckPolicy {
 
 pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, options.quiet);
-    let config = load(&options, environment)?;
+    let cancel = Cancel::new();
+    if options.watch {
+        return watch::run(&options, environment, &screen, &cancel);
+    }
+    run_once(&options, environment, &screen, &cancel, None)
+}
+
+/// Runs the script once. `signals` cancel the run; without them, this function handles signals
+/// itself.
+fn run_once(
+    options: &RunOptions,
+    environment: &Environment,
+    screen: &Screen,
+    cancel: &Cancel,
+    signals: Option<&Signals>,
+) -> Outcome {
+    let config = load(options, environment)?;
     config
         .warnings
         .iter()
         .for_each(|warning| screen.warning(warning));
-    let source = Source::read(&options, &config)?;
+    let resumed = options.resume.open(&config.state_dir)?;
+    if let Some(resumed) = resumed.as_ref().filter(|_| options.resume.is_dry_run()) {
+        return resumed.show(options.json);
+    }
+    let mut source = Source::read(options, &config, resumed.as_ref())?;
 
     let runtime = runtime()?;
-    let cancel = Cancel::new();
     // A cancelled run has its own time limit for its last journal entries.
-    let signals = Signals::cancel(&cancel, &screen, None);
+    let own = signals
+        .is_none()
+        .then(|| Signals::cancel(cancel, screen, None));
     let report = runtime.block_on(async {
         outlive_full_files();
         let job = RunJob {
-            screen: &screen,
-            cancel: &cancel,
-            options: &options,
+            screen,
+            cancel,
+            options,
             nobody_answers: options.approval.nobody_answers(&config),
+            told: RefCell::default(),
         };
         let broker = job.connect(config).await?;
-        signals.started();
-        let report = job.run(&broker, source.script.clone()).await;
+        if let Some(signals) = signals.or(own.as_ref()) {
+            signals.started();
+        }
+        if let Some(resumed) = &resumed {
+            source.script = resumed.prepare(&broker, source.script)?;
+        }
+        let report = job.run(&broker, &source).await;
         let shown = job.show(&report, &source, !broker.catalog().has_others());
         let trouble = broker.telemetry_trouble();
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
@@ -158,7 +194,11 @@ struct Source {
 }
 
 impl Source {
-    fn read(options: &RunOptions, config: &Config) -> Result<Self, Problem> {
+    fn read(
+        options: &RunOptions,
+        config: &Config,
+        resumed: Option<&Resumed>,
+    ) -> Result<Self, Problem> {
         let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
         if options.input.as_deref() == Some("@-") && options.script.as_ref().is_some_and(is_stdin) {
             let why = "the script and its input would both be read from stdin";
@@ -169,12 +209,20 @@ impl Source {
             ));
         }
         let (path, code) = (options.script.as_deref(), options.code.clone());
-        let (name, text) = input::script(path, code, &config.limits)?;
-        let mut script = Script::body(text.clone())
-            .named(name.clone())
-            .with_check(options.check.into());
+        let script = match resumed.filter(|_| path.is_none() && code.is_none()) {
+            Some(resumed) => resumed.script()?,
+            None => {
+                let (name, text) = input::script(path, code, &config.limits)?;
+                Script::body(text).named(name)
+            }
+        };
+        let (name, text) = (script.name.clone(), script.text.clone());
+        let mut script = script.with_check(options.check.into());
         if let Some(argument) = &options.input {
-            script = script.with_input(&input::input(argument, &config.limits)?);
+            script = script.with_input(&input::input("--input", argument, &config.limits)?);
+        }
+        if options.approval.suspends(config) {
+            script = script.suspended_after(Duration::ZERO);
         }
         if let Some(seed) = options.seed {
             script = script.with_seed(seed);
@@ -191,6 +239,8 @@ struct RunJob<'a> {
     options: &'a RunOptions,
     /// Whether calls that need approval can only be allowed by a grant.
     nobody_answers: bool,
+    /// The findings of the check that were shown before the script ran.
+    told: RefCell<Vec<ReportedFinding>>,
 }
 
 impl RunJob<'_> {
@@ -215,17 +265,22 @@ impl RunJob<'_> {
         drop(progress);
         let broker = built.map_err(build_problem)?;
         // Only `airlock types` reports renamed tools.
-        let told = |problem: &&Problem| problem.code != "tool-renamed";
+        let is_shown = |problem: &&Problem| problem.code != "tool-renamed";
         let problems = broker.problems();
-        let problems = problems.iter().filter(told);
+        let problems = problems.iter().filter(is_shown);
         problems.for_each(|problem| self.screen.warning(problem));
         Ok(broker)
     }
 
-    async fn run(&self, broker: &Broker, script: Script) -> Report {
+    async fn run(&self, broker: &Broker, source: &Source) -> Report {
         let progress = ProgressLine::start(self.screen, "running");
+        let script = source.script.clone();
         let watch = |event: RunEvent| match event {
             RunEvent::Console { level, text } => self.console(level, &text),
+            RunEvent::Checked { findings } => {
+                self.show_findings(findings.iter(), source);
+                *self.told.borrow_mut() = findings;
+            }
             event => progress.hear(&event),
         };
         broker.run_here(script, self.cancel, watch).await
@@ -237,12 +292,18 @@ impl RunJob<'_> {
         } else if let Some(value) = &report.value {
             print(&render::value(value, std::io::stdout().is_terminal()))?;
         }
-        self.show_findings(report, source);
+        let told = self.told.borrow();
+        let untold = render::untold_findings(report).filter(|it| !told.contains(it));
+        self.show_findings(untold, source);
         if let Some(mut problem) = render::ending(report, &source.name) {
             let error = report.error.as_ref();
-            if no_servers && error.is_some_and(|error| error.name == "ReferenceError") {
+            let is_unknown = |error: &ReportedError| {
+                error.name == "ReferenceError" || error.message.starts_with("there is no server")
+            };
+            if no_servers && error.is_some_and(is_unknown) {
                 problem.next =
-                    "no server is configured; add --server, --mcp-config or --demo".into();
+                    "no server is configured; add --demo, --mcp-config FILE or --server NAME=COMMAND"
+                        .into();
             }
             self.screen.problem(&problem);
             let excerpt = error.and_then(|error| render::excerpt(error, &source.text));
@@ -256,6 +317,9 @@ impl RunJob<'_> {
             let calls = render::calls(&report.calls);
             self.screen.show(&format!("calls:\n{calls}"));
         }
+        if let Some(how) = render::how_to_resume(report) {
+            self.screen.show(&how);
+        }
         if self.nobody_answers {
             self.screen.show(&approvers::sufficient(report));
         }
@@ -266,8 +330,12 @@ impl RunJob<'_> {
         Ok(())
     }
 
-    fn show_findings(&self, report: &Report, source: &Source) {
-        for finding in render::untold_findings(report) {
+    fn show_findings<'f>(
+        &self,
+        findings: impl Iterator<Item = &'f ReportedFinding>,
+        source: &Source,
+    ) {
+        for finding in findings {
             let shown = render::finding(finding, &source.name, &source.text, self.screen.style);
             self.screen.remark(&shown);
         }
@@ -303,8 +371,13 @@ fn not_carried(engine: JsEngine) -> Problem {
 
 pub(super) fn build_problem(error: BuildError) -> Problem {
     match error {
+        BuildError::Server(mut problem) => {
+            problem
+                .next
+                .push_str("; add `--skip-unreachable` to continue without this server");
+            problem
+        }
         BuildError::State(problem)
-        | BuildError::Server(problem)
         | BuildError::Labels(problem)
         | BuildError::ToolFiles(problem)
         | BuildError::Embeddings(problem)

@@ -1,43 +1,50 @@
-//! `airlock runs`: shows the contents of journals. It never changes a journal.
+//! `airlock runs`: shows the contents of journals, and records what people state about calls. It
+//! never changes a journal.
 
+mod answer;
+mod list;
+mod prune;
+mod resolve;
 mod verify;
+mod waiting;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 use airlock_core::id::{CallId, RunId};
-use airlock_core::journal::{Body, JournalLine, Verdict, VerifiedJournal, read};
+use airlock_core::journal::{Body, Verdict, VerifiedJournal, read};
 use airlock_core::problem::Problem;
 use airlock_core::report::Status;
 use clap::Subcommand;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
-use crate::config::Environment;
-use crate::journal_file::JournalError;
+use crate::config::{Environment, choice};
+use crate::journal_file::{JournalError, is_locked};
 use crate::private_file::{self, StateDir};
-use crate::render::{self, counted, escape};
+use crate::render::{self, escape};
 use crate::run_index::IndexError;
-use airlock_sandbox::clock::utc;
 
 const LISTS_RUNS: &str = "`airlock runs list` lists the runs";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
     /// List the latest runs, newest first
-    List {
-        /// Number of runs to list
-        #[arg(long, short = 'n', default_value_t = 20)]
-        number: usize,
-        #[command(flatten)]
-        common: StateView,
-    },
+    List(list::ListOptions),
     /// Show one run and its calls
     Show {
         /// Run id, or the start of it
         run: String,
+        /// Print only the script
+        #[arg(long, conflicts_with = "value")]
+        script: bool,
+        /// Print only the value that the script returned
+        #[arg(long)]
+        value: bool,
         #[command(flatten)]
         common: StateView,
     },
@@ -50,6 +57,17 @@ pub(super) enum RunsCommand {
         #[command(flatten)]
         common: StateView,
     },
+    /// List the calls about which a person has to decide before a run can go on
+    Waiting {
+        #[command(flatten)]
+        common: StateView,
+    },
+    /// Show an open question of a run that waits without a process, or answer it
+    Answer(answer::AnswerOptions),
+    /// Record what became of a call whose outcome is unknown
+    Resolve(resolve::ResolveOptions),
+    /// Delete old journals
+    Prune(prune::PruneOptions),
     /// Print the public key that the ends of runs are signed with
     Key {
         #[command(flatten)]
@@ -59,9 +77,13 @@ pub(super) enum RunsCommand {
 
 impl RunsCommand {
     pub(super) fn is_json(&self) -> bool {
-        let (Self::List { common, .. }
+        let (Self::List(list::ListOptions { common, .. })
         | Self::Show { common, .. }
         | Self::Verify { common, .. }
+        | Self::Waiting { common }
+        | Self::Answer(answer::AnswerOptions { common, .. })
+        | Self::Resolve(resolve::ResolveOptions { common, .. })
+        | Self::Prune(prune::PruneOptions { common, .. })
         | Self::Key { common }) = self;
         common.json
     }
@@ -70,12 +92,19 @@ impl RunsCommand {
 pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     match command {
-        RunsCommand::List { number, common } => {
+        RunsCommand::List(options) => list::run(options, environment, &screen),
+        RunsCommand::Show {
+            run,
+            script,
+            value,
+            common,
+        } => {
             let state = state(common.state, environment)?;
-            list(&state, number, common.json, &screen)
-        }
-        RunsCommand::Show { run, common } => {
-            show(&state(common.state, environment)?, &run, common.json)
+            match (script, value) {
+                (true, _) => show_script(&state, &run, common.json),
+                (_, true) => show_value(&state, &run, common.json, &screen),
+                _ => show(&state, &run, common.json),
+            }
         }
         RunsCommand::Verify { run, trust, common } => {
             let state = state(common.state, environment)?;
@@ -84,6 +113,13 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
                 None => verify::all(&state, trust, common.json, &screen),
             }
         }
+        RunsCommand::Waiting { common } => {
+            let state = state(common.state, environment)?;
+            waiting::list(&state, common.json, &screen)
+        }
+        RunsCommand::Answer(options) => answer::run(options, environment),
+        RunsCommand::Resolve(options) => resolve::run(options, environment),
+        RunsCommand::Prune(options) => prune::run(options, environment),
         RunsCommand::Key { common } => {
             let state = StateDir::open(common.state.load(environment)?.state_dir)?;
             key(&state, common.json)
@@ -105,29 +141,6 @@ fn key(state: &StateDir, is_json: bool) -> Outcome {
     Ok(exit::DONE)
 }
 
-fn list(state: &StateDir, number: usize, is_json: bool, screen: &Screen) -> Outcome {
-    let runs = listed(state, is_json, screen)?;
-    let rows: Vec<Row> = runs
-        .iter()
-        .take(number)
-        .map(|run| Row::read(state, run))
-        .collect();
-    if is_json {
-        print_json(
-            &json!({ "runs": rows.iter().map(Row::json).collect::<Vec<_>>(), "total": runs.len() }),
-        )?;
-    } else {
-        print(&rows.iter().map(Row::text).collect::<String>())?;
-        if rows.len() < runs.len() {
-            let (shown, all) = (rows.len(), runs.len());
-            screen.remark(&format!(
-                "{shown} of {all} runs; use --number to list more\n"
-            ));
-        }
-    }
-    Ok(exit::DONE)
-}
-
 /// Returns all runs, newest first. Without JSON output, a note is printed if there are none.
 fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>, Problem> {
     let runs = state.runs_newest_first().map_err(unreadable)?;
@@ -137,74 +150,6 @@ fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>
         screen.remark(&format!("there are no journals in {folder}\n"));
     }
     Ok(runs)
-}
-
-/// One run in a list, from the first and last entries of its journal.
-struct Row {
-    run: RunId,
-    started: Option<JournalLine>,
-    ended: Option<JournalLine>,
-    is_running: bool,
-}
-
-impl Row {
-    fn read(state: &StateDir, run: &RunId) -> Self {
-        let line = |bytes: &[u8]| serde_json::from_slice::<JournalLine>(bytes).ok();
-        let ends = state.ends(run).ok();
-        let ended = ends.as_ref().and_then(|ends| line(&ends.last));
-        Self {
-            run: run.clone(),
-            started: ends.as_ref().and_then(|ends| line(&ends.first)),
-            ended: ended.filter(|line| matches!(line.body, Body::Ended(_))),
-            is_running: state.is_running(run),
-        }
-    }
-
-    /// Returns the status. For a journal without an end, this is `running` if a process still
-    /// writes the journal, and `interrupted` otherwise.
-    fn status(&self) -> String {
-        match self.ended.as_ref().map(|line| &line.body) {
-            Some(Body::Ended(ended)) => status_word(ended.status),
-            _ if self.is_running => "running".into(),
-            _ => "interrupted".into(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        let (code, usage) = match self.ended.as_ref().map(|line| &line.body) {
-            Some(Body::Ended(ended)) => (json!(ended.code), json!(ended.usage)),
-            _ => (Value::Null, Value::Null),
-        };
-        json!({
-            "run": self.run, "status": self.status(), "code": code, "script": self.script(),
-            "started_ms": self.started.as_ref().map(|line| line.at_ms), "usage": usage,
-        })
-    }
-
-    fn text(&self) -> String {
-        let at = self
-            .started
-            .as_ref()
-            .map(|line| utc(line.at_ms))
-            .unwrap_or_default();
-        let calls = match self.ended.as_ref().map(|line| &line.body) {
-            Some(Body::Ended(ended)) => counted(ended.usage.calls, "call"),
-            _ => String::new(),
-        };
-        let script = escape::brief(self.script().unwrap_or("?"), 40);
-        format!(
-            "{}  {at:20}  {:11}  {calls:>10}  {script}\n",
-            self.run.0,
-            self.status()
-        )
-    }
-
-    fn script(&self) -> Option<&str> {
-        match &self.started.as_ref()?.body {
-            Body::RunStarted(started) => Some(&started.script_name),
-            _ => None,
-        }
-    }
 }
 
 fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
@@ -220,6 +165,59 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
             run.0,
             render::history(&journal)
         ))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Prints the recorded script of a run.
+fn show_script(state: &StateDir, id: &str, is_json: bool) -> Outcome {
+    let run = state.find(id).map_err(unreadable)?;
+    let journal = verified(state, &run)?;
+    let started = journal.started();
+    let script = started.and_then(|started| started.script.as_deref());
+    let script = script.ok_or_else(|| {
+        let why = "it is longer than the limit `script`, or the journal has no header";
+        let next = "open the script's original file";
+        usage("the script of this run is not recorded", why, next)
+    })?;
+    if is_json {
+        let name = started.map(|started| &started.script_name);
+        print_json(&json!({ "run": run, "name": name, "script": script }))?;
+    } else {
+        print(&format!(
+            "{}\n",
+            escape::block(script).trim_end_matches('\n')
+        ))?;
+    }
+    Ok(exit::DONE)
+}
+
+/// Prints the recorded value of a run, as `airlock run` prints it.
+fn show_value(state: &StateDir, id: &str, is_json: bool, screen: &Screen) -> Outcome {
+    let run = state.find(id).map_err(unreadable)?;
+    let journal = verified(state, &run)?;
+    let ended = journal.ended();
+    let value = ended.and_then(|ended| RawValue::from_string(ended.value.clone()?).ok());
+    let value = value.ok_or_else(|| {
+        let (why, next) = match ended.map(|ended| ended.value_digest) {
+            None => ("the run has not returned", "`airlock runs list` shows its status"),
+            Some(None) => ("the run returned no value", "`airlock runs show RUN` shows how it ended"),
+            Some(Some(_)) => (
+                "it is longer than 32 KiB or than the limit `journal-payload`, or an earlier version \
+                 wrote the journal",
+                "resume or repeat the run to get the value",
+            ),
+        };
+        usage("there is no recorded value", why, next)
+    })?;
+    let masked = ended.is_some_and(|ended| ended.masked);
+    if is_json {
+        print_json(&json!({ "run": run, "value": value, "masked": masked }))?;
+    } else {
+        print(&render::value(&value, std::io::stdout().is_terminal()))?;
+        if masked {
+            screen.remark("credentials in the value are masked, as they are in the journal\n");
+        }
     }
     Ok(exit::DONE)
 }
@@ -242,30 +240,39 @@ struct LoadedJournal {
     name: String,
     /// The run that the file is named after.
     run: RunId,
+    path: PathBuf,
     bytes: Vec<u8>,
+    /// Whether a process held the lock of the file before it was read.
+    was_locked: bool,
 }
 
 fn load(state: &StateDir, id: &str) -> Result<LoadedJournal, Problem> {
     if !id.ends_with(".jsonl") {
         let run = state.find(id).map_err(unreadable)?;
+        let path = state.journal_path(&run);
         return Ok(LoadedJournal {
             name: run.0.to_string(),
+            was_locked: is_locked(&path),
             bytes: state.read(&run).map_err(unreadable)?,
             run,
+            path,
         });
     }
-    let path = Path::new(id);
+    let path = PathBuf::from(id);
     let what = format!("{id} cannot be read");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(LoadedJournal {
         name: id.to_owned(),
-        bytes: private_file::read(path)
-            .map_err(|error| usage(what, error.to_string(), "check the path"))?,
         run: RunId(stem.into()),
+        was_locked: is_locked(&path),
+        bytes: private_file::read(&path)
+            .map_err(|error| usage(what, error.to_string(), choice::path(&path, &error)))?,
+        path,
     })
 }
 
-/// Reads a journal that must be the one of this run. An empty journal is intact.
+/// Reads the journal of this run, and refuses the journal of another run. An empty journal is
+/// intact.
 fn intact(run: &RunId, bytes: &[u8]) -> Result<VerifiedJournal, String> {
     let journal = read(bytes).map_err(|broken| broken.to_string())?;
     match journal.started() {

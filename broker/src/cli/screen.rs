@@ -8,7 +8,7 @@ use airlock_core::problem::Problem;
 use crate::config::Environment;
 use crate::render::{self, Style};
 
-/// Cheap to clone; all clones share the progress line.
+/// The output to stderr. Cheap to clone; all clones share the progress line.
 #[derive(Debug, Clone)]
 pub(super) struct Screen {
     pub(super) style: Style,

@@ -1,4 +1,4 @@
-//! `airlock serve`: all tools behind one MCP server.
+//! `airlock serve`: offers all tools as one MCP server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,15 +18,23 @@ use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
-use crate::config::{Config, Environment};
+use crate::client_bridge::DeclaredCapabilities;
+use crate::config::{ApproverChoice, Config, Environment, SuspendAfter};
 use crate::private_file::StateDir;
+use crate::prune::{PruneRule, prune};
+use crate::render::counted;
 use crate::serve::{self, AccessGuard, Disclosure, ListMode, McpServer, ServeSettings};
+use airlock_sandbox::clock::Clock;
 use airlock_sandbox::units;
 
 /// Maximum time for remaining tasks to be dropped at the end.
 const LAST_WALL: Duration = Duration::from_millis(50);
+/// Maximum time for cancelled runs to wait for the outcomes of calls.
+const OUTCOMES_WALL: Duration = Duration::from_millis(400);
 /// Maximum time for runs to record their end, and for hosts to receive their last answers.
 const FAREWELL_WALL: Duration = Duration::from_millis(700);
+/// Interval at which journals older than `journals_keep` are deleted.
+const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 /// Maximum time for servers to end after the runs and the hosts.
 const CLOSE_WALL: Duration = Duration::from_millis(1_100);
 /// Maximum time for the whole end: the sum of the times above, and a margin for busy threads.
@@ -42,7 +50,7 @@ pub(super) struct ServeOptions {
     search: SearchOptions,
     #[command(flatten, next_help_heading = "Transport")]
     door: ListenOptions,
-    /// Which tools to list besides search_tools, get_tool_details, run_script and resume_run
+    /// Which tools to list besides search_tools, get_tool_details, run_script, read_result and resume_run
     #[arg(long, value_enum, default_value_t = ListModeArg::Code, help_heading = "Tools")]
     tools: ListModeArg,
     /// When the model gets the full tool descriptions. The model can call a tool only after it has
@@ -66,6 +74,14 @@ pub(super) struct ServeOptions {
         help_heading = "Tools"
     )]
     disclosure_share: u64,
+    /// Longest tool description, in characters. Longer ones are shortened, and their tools have to be
+    /// read before a call [default: what the host is known to show, else 2000]
+    #[arg(long, value_name = "N", help_heading = "Tools")]
+    description_chars: Option<usize>,
+    /// Time after which a run that waits for an answer outside the host is returned as paused. Must
+    /// be shorter than the host's timeout [default: as known for the host, else 40s]
+    #[arg(long, value_name = "DURATION", help_heading = "Approval")]
+    pause_after: Option<String>,
     /// How long the first requests wait for servers that have never connected
     #[arg(
         long,
@@ -156,11 +172,25 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     let door = Listen::from_options(&options.door, environment)?;
     let grants = options.grants.clone();
     let project = options.servers.project()?;
-    let config = load(options, environment)?;
+    let tells_callers_apart = options.door.tells_callers_apart();
+    let mut config = load(options, environment)?;
+    if tells_callers_apart {
+        refuse_shared_logins(&mut config)?;
+    }
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
     settings.offers = config.offers.clone();
     settings.labels_keep = config.labels_keep;
+    match config.suspend_after {
+        Some(SuspendAfter::Never) => settings.suspend_after = None,
+        Some(SuspendAfter::Wait(wait)) => settings.suspend_after = Some(wait),
+        None => {}
+    }
+    settings.answers_come_later = config.approver == Some(ApproverChoice::Later);
+    settings.has_approver = !matches!(
+        config.approver,
+        None | Some(ApproverChoice::Terminal | ApproverChoice::Never)
+    );
     settings.message_bytes_max = serve::message_bytes_max(&config.limits);
     config
         .warnings
@@ -184,15 +214,12 @@ fn settings(options: &ServeOptions) -> Result<ServeSettings, Problem> {
             "write a number from 0 to 100",
         ));
     }
-    let start_wait_ms = units::duration_ms(&options.start_wait).map_err(|bad| {
-        usage(
-            "invalid value for `--start-wait`",
-            bad.to_string(),
-            "write a time such as 2s or 500ms",
-        )
-    })?;
+    let pause_after = options.pause_after.as_deref();
+    let pause_after = pause_after.map(|it| duration("--pause-after", it));
     Ok(ServeSettings {
-        start_wait: Duration::from_millis(start_wait_ms),
+        start_wait: duration("--start-wait", &options.start_wait)?,
+        pause_after: pause_after.transpose()?,
+        description_chars_max: options.description_chars,
         mode: match options.tools {
             ListModeArg::Code => ListMode::Code,
             ListModeArg::Progressive => ListMode::Progressive,
@@ -209,6 +236,14 @@ fn settings(options: &ServeOptions) -> Result<ServeSettings, Problem> {
     })
 }
 
+fn duration(flag: &str, text: &str) -> Result<Duration, Problem> {
+    let ms = units::duration_ms(text).map_err(|bad| {
+        let what = format!("invalid value for `{flag}`");
+        usage(&what, bad.to_string(), "write a time such as 2s or 500ms")
+    })?;
+    Ok(Duration::from_millis(ms))
+}
+
 impl PassArg {
     fn word(self) -> String {
         let value = self.to_possible_value();
@@ -216,7 +251,8 @@ impl PassArg {
     }
 }
 
-fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Problem> {
+/// Returns the configuration that `airlock serve` would use.
+pub(super) fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Problem> {
     let mut flags = options.servers.into_flags()?;
     options.rules.add_to(&mut flags);
     options.limits.add_to(&mut flags)?;
@@ -228,6 +264,25 @@ fn load(options: ServeOptions, environment: &Environment) -> Result<Config, Prob
     flags.pass = options.pass.map(words);
     flags.offer = options.offer;
     Config::load(flags, environment)
+}
+
+/// Refuses a server with a login if callers are told apart: every caller would act as the person who
+/// logged in. Logins that are made later are not used.
+fn refuse_shared_logins(config: &mut Config) -> Result<(), Problem> {
+    for server in &mut config.servers {
+        let Some(login) = server.spec.login.take() else {
+            continue;
+        };
+        if login.is_used() {
+            let name = &server.spec.name.0;
+            return Err(usage(
+                format!("the server `{name}` has a login, which all callers would share"),
+                "`--oauth-resource` tells callers apart",
+                format!("run `airlock logout {name}`, remove `oauth`, or configure a header"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Grants that people gave before.
@@ -249,12 +304,21 @@ async fn serve(
     let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
     let state = StateDir::open(config.state_dir.clone())?;
+    // A host declares that it shows questions only if airlock may pass them on.
+    let asks_only_host = !settings.has_approver && settings.pass.form;
     let serve = McpServer::new(settings, state).map_err(|error| {
         let what = "cannot create the MCP server";
         let next = "check the state directory, or choose another one with --state-dir FOLDER";
         Problem::new("state-unreadable", what, error.to_string(), next)
     })?;
     let (place, listening) = open(door).await?;
+    if listening.is_none() && asks_only_host {
+        tokio::spawn(warn_if_nobody_is_asked(serve.declared(), screen.clone()));
+    }
+    if let Some(keep) = config.journals_keep {
+        let state = StateDir::open(config.state_dir.clone())?;
+        tokio::spawn(prune_regularly(state, keep, screen.clone()));
+    }
     // The approver answers only for hosts that cannot ask their user.
     let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
     let builder = match sources.grants.as_slice() {
@@ -309,6 +373,12 @@ async fn serve(
             ended = &mut hosting => break ended,
             why = cancel.cancelled() => {
                 serve.end(&why);
+                if let Ok(ended) = tokio::time::timeout(OUTCOMES_WALL, &mut hosting).await {
+                    break ended;
+                }
+                if let Some(broker) = &broker {
+                    broker.stop_waiting();
+                }
                 // A host that does not read its answers must not delay the exit.
                 let farewell = tokio::time::timeout(FAREWELL_WALL, &mut hosting).await;
                 break farewell.unwrap_or(Ok(()));
@@ -319,6 +389,52 @@ async fn serve(
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
     }
     ended.map(|()| exit::DONE).map_err(broken_off)
+}
+
+/// Deletes the journals of old run chains, at once and then every hour.
+async fn prune_regularly(state: StateDir, keep: Duration, screen: Screen) {
+    let mut hours = tokio::time::interval(PRUNE_EVERY);
+    let rule = PruneRule {
+        keep,
+        unsigned: false,
+        dry_run: false,
+    };
+    let mut kept_before = 0;
+    loop {
+        hours.tick().await;
+        let state = state.clone();
+        let pruned = move || prune(&state, rule, Clock::start().now_ms());
+        match tokio::task::spawn_blocking(pruned).await {
+            Ok(Ok(pruned)) => {
+                let kept = pruned.kept.len();
+                if kept > kept_before {
+                    let kept = counted(kept, "old run chain");
+                    screen.remark(&format!(
+                        "did not delete {kept}; `airlock runs prune --dry-run` lists the reasons\n"
+                    ));
+                }
+                kept_before = kept;
+            }
+            Ok(Err(error)) => screen.warning(&error.into_problem()),
+            Err(_) => {}
+        }
+    }
+}
+
+/// Warns the user if the host that connects cannot show questions.
+async fn warn_if_nobody_is_asked(mut declared: DeclaredCapabilities, screen: Screen) {
+    let Ok(capabilities) = declared.wait_for(Option::is_some).await.map(|it| *it) else {
+        return;
+    };
+    if capabilities.is_some_and(|it| !it.form) {
+        screen.warning(&Problem::new(
+            "unanswered",
+            "this host cannot ask its user about calls",
+            "it does not show questions, and no other approver is configured, so calls that need \
+             approval are refused",
+            "set `approver = \"web\"` in the configuration file, or use --grant FILE or --allow TOOL",
+        ));
+    }
 }
 
 /// Returns a description of the address, and the listener with its guard unless hosts use stdin.
@@ -350,7 +466,7 @@ fn interrupted(error: tokio::task::JoinError) -> Problem {
 struct ServerAnnouncer<'a> {
     screen: &'a Screen,
     place: String,
-    told: Vec<Problem>,
+    reported: Vec<Problem>,
     /// The status line that was printed last.
     line: String,
 }
@@ -360,16 +476,16 @@ impl<'a> ServerAnnouncer<'a> {
         Self {
             screen,
             place,
-            told: Vec::new(),
+            reported: Vec::new(),
             line: String::new(),
         }
     }
 
     fn tell(&mut self, broker: &Broker) {
         for problem in broker.problems() {
-            if problem.code != "tool-renamed" && !self.told.contains(&problem) {
+            if problem.code != "tool-renamed" && !self.reported.contains(&problem) {
                 self.screen.warning(&problem);
-                self.told.push(problem);
+                self.reported.push(problem);
             }
         }
         let servers = broker.servers();
@@ -382,7 +498,8 @@ impl<'a> ServerAnnouncer<'a> {
                 let others = catalog.servers().iter().filter(|it| !it.is_own());
                 let counts = others.map(|it| it.tools.len());
                 let (servers, tools) = counts.fold((0, 0), |(n, sum), it| (n + 1, sum + it));
-                format!("serving {tools} tools of {servers} servers on {place}\n")
+                let (tools, servers) = (counted(tools, "tool"), counted(servers, "server"));
+                format!("serving {tools} of {servers} on {place}\n")
             }
             1 => format!("serving on {}; 1 server is starting\n", self.place),
             count => format!("serving on {}; {count} servers are starting\n", self.place),

@@ -8,6 +8,8 @@ use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::problem::Problem;
 use airlock_core::tool_pattern::ToolPattern;
 use clap::{Args, ValueEnum};
+use codegen::check::ToolMention;
+use codegen::closest::closest_tool;
 use codegen::declare::{self, Declarations, DegradedTool, Level};
 use codegen::description::Description;
 use codegen::rust;
@@ -91,6 +93,19 @@ pub(super) struct TypeSource {
 }
 
 impl TypeSource {
+    /// Returns for each description, in order, what findings may contain about its tool.
+    pub(super) fn mentions(&self) -> Vec<ToolMention> {
+        let denied = |it: &Description| {
+            let of = |id: &ToolId| *id.server.0 == *it.server && *id.tool.0 == *it.name;
+            self.denied.iter().any(of)
+        };
+        let mention = |it: &Description| match denied(it) {
+            true => ToolMention::Nothing,
+            false => ToolMention::Everything,
+        };
+        self.descriptions.iter().map(mention).collect()
+    }
+
     /// Adds airlock's own tools, which scripts can call too.
     pub(super) fn with_own(self, extraction: bool) -> Self {
         let mut descriptions = self.descriptions;
@@ -119,6 +134,8 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         return Err(usage(what, why, "remove `--detail` or `--format`"));
     }
     let (format, detail, is_json) = (options.format, options.detail, options.json);
+    let wanted = options.patterns.clone();
+    let may_miss = options.servers.skip_unreachable;
     let (mut found, extraction) = found(options, environment, &screen)?;
     let denied = std::mem::take(&mut found.denied);
     let chosen = |server: &str, tool: &str| {
@@ -159,21 +176,14 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         print(&text)?;
     }
     if tools.is_empty() && !is_json {
-        let why = if patterns.is_empty() {
-            "no server offers a tool"
-        } else {
-            "no tool matches the patterns"
-        };
-        screen.remark(&format!(
-            "{why}; name servers with --server, --mcp-config or --demo, or a file with --from\n"
-        ));
+        screen.remark(&nothing(&wanted, &found, &denied));
     }
     let is_unreachable = |problem: &Problem| problem.code == "server-unavailable";
-    Ok(if found.problems.iter().any(is_unreachable) {
-        exit::CONFIGURATION
-    } else {
-        exit::DONE
-    })
+    if may_miss || !found.problems.iter().any(is_unreachable) {
+        return Ok(exit::DONE);
+    }
+    screen.show(" next: add `--skip-unreachable` to continue without this server\n");
+    Ok(exit::CONFIGURATION)
 }
 
 /// Returns the tools, and whether scripts can extract values.
@@ -183,14 +193,7 @@ fn found(
     screen: &Screen,
 ) -> Result<(TypeSource, bool), Problem> {
     if !options.from.is_empty() {
-        if options.servers.names_any() {
-            let what = "`--from` cannot be combined with flags that name servers";
-            let why = "--from reads the tools from a file and connects to no server";
-            let next = "remove --from or the server flags";
-            return Err(usage(what, why, next));
-        }
-        let found = saved::read(&options.from, options.servers.descriptions)?;
-        return Ok((found, false));
+        saved::refuse_servers(&options.servers)?;
     }
     let mut flags = options.servers.into_flags()?;
     flags.state_dir = options.state.state_dir;
@@ -200,6 +203,9 @@ fn found(
         .iter()
         .for_each(|warning| screen.warning(warning));
     let extraction = config.extract.is_some();
+    if !options.from.is_empty() {
+        return Ok((saved::for_config(&options.from, &config)?, extraction));
+    }
     runtime()?.block_on(async {
         let broker = Broker::builder()
             .config(config)
@@ -270,9 +276,30 @@ fn as_rust(descriptions: &[Description], chosen: &dyn Fn(&str, &str) -> bool) ->
     }
 }
 
+/// Explains why no tool is printed, and what exists.
+fn nothing(wanted: &[String], found: &TypeSource, denied: &HashSet<ToolId>) -> String {
+    let denied: HashSet<String> = denied.iter().map(ToString::to_string).collect();
+    let all = found.descriptions.iter();
+    let all = all.map(|it| format!("{}.{}", it.server, it.name));
+    let all: Vec<String> = all.filter(|name| !denied.contains(name)).collect();
+    let Some(first) = wanted.first().filter(|_| !all.is_empty()) else {
+        return "no server offers a tool; add --server NAME=COMMAND, --mcp-config, --config or \
+                --demo, or a file with --from\n"
+            .to_owned();
+    };
+    let next = match closest_tool(first, all.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`airlock types --detail names` with the same server flags lists all tools".into(),
+    };
+    format!(
+        "no tool matches {}; {next}\n",
+        escape::line(&wanted.join(", "))
+    )
+}
+
 fn warn(screen: &Screen, problems: &[Problem], degraded: &[DegradedTool]) {
-    let told = problems.iter().filter(|problem| !is_about_runs(problem));
-    told.for_each(|problem| screen.warning(problem));
+    let of_servers = problems.iter().filter(|problem| !is_about_runs(problem));
+    of_servers.for_each(|problem| screen.warning(problem));
     for tool in degraded {
         for what in &tool.found {
             let line = format!(

@@ -1,5 +1,5 @@
 //! The deadline for the answer to a question. It is paused while the question waits behind another
-//! one, and while a host has received the question and has not sent its next request.
+//! one. It is also paused after a host has received the question, until the host's next request.
 
 use std::time::Duration;
 

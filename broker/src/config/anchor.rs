@@ -1,8 +1,9 @@
-//! Parses the program that receives the signed heads of runs.
+//! Parses the setting for the program that receives the signed heads of runs.
 
 use airlock_core::problem::Problem;
 
-use super::{LocatedText, invalid_at, shell_words};
+use super::{LocatedText, invalid_at};
+use crate::shell_words;
 
 /// A program that receives each signed head as JSON on stdin, written as `command:CMD`.
 #[derive(Debug, Clone, PartialEq, Eq)]

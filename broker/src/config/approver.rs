@@ -2,9 +2,10 @@
 
 use airlock_core::problem::Problem;
 
-use super::{LocatedText, invalid_at, shell_words};
+use super::{LocatedText, choice, invalid_at};
+use crate::shell_words;
 
-/// The approver, written as `terminal`, `web`, `command:CMD` or `never`.
+/// The approver, written as `terminal`, `web`, `command:CMD`, `later` or `never`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApproverChoice {
     Terminal,
@@ -12,31 +13,37 @@ pub enum ApproverChoice {
     Web,
     /// A program and its arguments.
     Command(String, Vec<String>),
+    /// Suspends a run that waits only for answers, so a person answers after its process has ended.
+    Later,
     /// Never asks. The report lists the grants that the run would have needed.
     Never,
 }
 
-const ONE_OF: &str = "write terminal, web, command:CMD or never";
+const ONE_OF: [&str; 5] = ["terminal", "web", "never", "later", "command:CMD"];
 const SHOWN_CHARS_MAX: usize = 80;
 
 impl ApproverChoice {
     /// Parses an approver. An error contains the reason and a suggestion.
-    pub(crate) fn parse(text: &str) -> Result<Self, (String, &'static str)> {
+    pub(crate) fn parse(text: &str) -> Result<Self, (String, String)> {
         match text {
             "terminal" => return Ok(Self::Terminal),
             "web" => return Ok(Self::Web),
+            "later" => return Ok(Self::Later),
             "never" => return Ok(Self::Never),
             _ => {}
         }
         let Some(line) = text.strip_prefix("command:") else {
             let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
-            return Err((format!("`{shown}` is not an approver"), ONE_OF));
+            return Err((
+                format!("`{shown}` is not an approver"),
+                choice::one_of(text, &ONE_OF),
+            ));
         };
         let advice = "close the quote, or remove the last backslash";
-        let words = shell_words::split(line).map_err(|bad| (bad.to_string(), advice))?;
+        let words = shell_words::split(line).map_err(|bad| (bad.to_string(), advice.to_owned()))?;
         match words.split_first() {
             Some((program, args)) => Ok(Self::Command(program.clone(), args.to_vec())),
-            None => Err(("the command is empty".into(), ONE_OF)),
+            None => Err(("the command is empty".into(), choice::one_of("", &ONE_OF))),
         }
     }
 }
@@ -58,9 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn approver_parses_four_forms() {
+    fn approver_parses_five_forms() {
         check("terminal", Ok(ApproverChoice::Terminal));
         check("web", Ok(ApproverChoice::Web));
+        check("later", Ok(ApproverChoice::Later));
         check("never", Ok(ApproverChoice::Never));
         let command = ApproverChoice::Command("ask".into(), vec!["-c".into(), "a b".into()]);
         check("command:ask -c 'a b'", Ok(command));

@@ -2,7 +2,7 @@
 
 use airlock_core::problem::Problem;
 
-use super::{LocatedText, invalid_at};
+use super::{LocatedText, choice, invalid_at};
 use airlock_sandbox::JsEngine;
 
 pub(super) fn parse(at: &LocatedText) -> Result<JsEngine, Problem> {
@@ -12,7 +12,7 @@ pub(super) fn parse(at: &LocatedText) -> Result<JsEngine, Problem> {
             &at.origin,
             format!("invalid value for `engine` ({})", at.origin),
             format!("invalid value `{}`; expected {names}", at.text),
-            "write one of these values; `airlock engines` lists the engines of this build",
+            choice::one_of(&at.text, &JsEngine::ALL.map(JsEngine::name)),
         )
     })
 }

@@ -3,7 +3,8 @@
 use airlock_core::problem::Problem;
 use serde::Deserialize;
 
-use super::{invalid_at, shell_words};
+use super::invalid_at;
+use crate::shell_words;
 use airlock_sandbox::units;
 
 const WALL_MS: u64 = 60_000;

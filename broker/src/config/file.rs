@@ -13,6 +13,7 @@ use super::extract::FileExtract;
 use super::invalid;
 use super::labels::{self, FileFlow, LabelTables};
 use super::located::{LineIndex, LocatedText, unreadable};
+use super::oauth::FileOauth;
 use super::policies::PolicyPath;
 use super::server::DeclaredServer;
 use super::server_table::ServerTable;
@@ -23,6 +24,8 @@ use super::tsc::FileTsc;
 pub(crate) struct FileConfig {
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) labels_keep: Option<LocatedText>,
+    pub(crate) suspend_after: Option<LocatedText>,
+    pub(crate) journals_keep: Option<LocatedText>,
     pub(crate) descriptions: Option<PathBuf>,
     pub(crate) lock: Option<PathBuf>,
     pub(crate) embeddings: Option<PathBuf>,
@@ -33,6 +36,7 @@ pub(crate) struct FileConfig {
     pub(crate) approver: Option<LocatedText>,
     pub(crate) anchor: Option<LocatedText>,
     pub(crate) extract: Option<(FileExtract, String)>,
+    pub(crate) oauth: Option<(FileOauth, String)>,
     pub(crate) limits: Vec<(String, LocatedText)>,
     pub(crate) servers: Vec<DeclaredServer>,
     pub(crate) rules: Vec<(Level, LocatedText)>,
@@ -48,6 +52,10 @@ pub(crate) struct FileConfig {
 struct Document {
     state_dir: Option<PathBuf>,
     labels_keep: Option<Spanned<String>>,
+    /// How long a run of a host waits for people, before it is suspended.
+    suspend_after: Option<Spanned<String>>,
+    /// How long the journals of a run chain are kept.
+    journals_keep: Option<Spanned<String>>,
     descriptions: Option<PathBuf>,
     lock: Option<PathBuf>,
     embeddings: Option<PathBuf>,
@@ -58,6 +66,8 @@ struct Document {
     approver: Option<Spanned<String>>,
     anchor: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
+    /// How airlock logs in to servers.
+    oauth: Option<Spanned<FileOauth>>,
     /// What servers may request from hosts, and whether hosts receive the servers' log messages.
     pass: Option<Vec<Spanned<String>>>,
     /// The servers whose prompts and resources hosts can use.
@@ -104,8 +114,6 @@ struct RuleTable {
     deny: Vec<Spanned<String>>,
 }
 
-/// Maximum number of servers in a file. Each server is a process or a connection.
-const SERVERS_MAX: usize = 1_000;
 /// Maximum number of limits in a file, larger than the number of known names.
 const LIMITS_MAX: usize = 100;
 
@@ -114,15 +122,11 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     let help = "correct the file; docs/configuration.md lists all keys";
     let document: Document =
         toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
-    for (what, count, max) in [
-        ("servers", document.servers.len(), SERVERS_MAX),
-        ("limits", document.limits.len(), LIMITS_MAX),
-    ] {
-        if count > max {
-            let why = format!("the file has {count} {what}; the maximum is {max}");
-            let what = format!("{name} has too many {what}");
-            return Err(invalid(what, why, "split the file, or remove entries"));
-        }
+    let limits = document.limits.len();
+    if limits > LIMITS_MAX {
+        let why = format!("the file has {limits} limits; the maximum is {LIMITS_MAX}");
+        let what = format!("{name} has too many limits");
+        return Err(invalid(what, why, "remove entries"));
     }
     let tables = LabelTables {
         labels: document.labels,
@@ -171,6 +175,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     Ok(FileConfig {
         state_dir: document.state_dir,
         labels_keep: document.labels_keep.map(located),
+        suspend_after: document.suspend_after.map(located),
+        journals_keep: document.journals_keep.map(located),
         descriptions: document.descriptions,
         lock: document.lock,
         embeddings: document.embeddings,
@@ -185,6 +191,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         approver: document.approver.map(located),
         anchor: document.anchor.map(located),
         extract: document.extract.map(|table| {
+            let origin = place(table.span().start);
+            (table.into_inner(), origin)
+        }),
+        oauth: document.oauth.map(|table| {
             let origin = place(table.span().start);
             (table.into_inner(), origin)
         }),
@@ -212,17 +222,7 @@ mod tests {
     use crate::upstream::{Era, EraChoice};
 
     #[test]
-    fn parse_refuses_more_servers_and_limits_than_the_maximum() {
-        let servers = |count: usize| -> String {
-            let one = |number| format!("[servers.a{number}]\ncommand = \"a\"\n");
-            (0..count).map(one).collect()
-        };
-        assert!(parse("a.toml", &servers(SERVERS_MAX)).is_ok());
-        let refused = parse("a.toml", &servers(SERVERS_MAX + 1)).unwrap_err();
-        assert_eq!(
-            refused.why,
-            "the file has 1001 servers; the maximum is 1000"
-        );
+    fn parse_refuses_more_limits_than_the_maximum() {
         let limits: String = (0..=LIMITS_MAX).map(|it| format!("a{it} = 1\n")).collect();
         let refused = parse("a.toml", &format!("[limits]\n{limits}")).unwrap_err();
         assert_eq!(refused.why, "the file has 101 limits; the maximum is 100");

@@ -17,7 +17,7 @@ pub struct Flags {
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
-    /// Limits: a name of [`super::SETTINGS`], and the value as it was written.
+    /// Limits: a name of [`super::limit_settings`], and the value as it was written.
     pub limits: Vec<(String, String)>,
     pub state_dir: Option<PathBuf>,
     /// The folder of tool files.

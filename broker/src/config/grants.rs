@@ -143,14 +143,18 @@ impl GrantEntry {
 /// Parses a fixed argument: a text, a whole number, `true` or `false`; `{ json = "…" }` for other
 /// values; `{ digest = "…" }` for values that are too long to write.
 fn fixed(value: toml::Value) -> Result<FieldValue, String> {
-    let other =
-        "expected a text, a whole number, true, false, { json = \"…\" } or { digest = \"…\" }";
+    let other = "expected a text, a whole number, true, false, { json = \"…\" }, \
+                 { digest = \"…\" } or { under = \"folder/\" }";
     match value {
         toml::Value::String(text) => Ok(FieldValue::from_value(&Value::String(text))),
         toml::Value::Integer(number) => Ok(FieldValue::from_value(&json!(number))),
         toml::Value::Boolean(is) => Ok(FieldValue::from_value(&json!(is))),
         toml::Value::Table(table) => match (table.len(), table.get("json"), table.get("digest")) {
             (1, Some(toml::Value::String(text)), None) => read_json(text),
+            (1, None, None) => match table.get("under") {
+                Some(toml::Value::String(folder)) => Ok(FieldValue::Under(folder.clone())),
+                _ => Err(format!("invalid value in `same`; {other}")),
+            },
             (1, None, Some(toml::Value::String(text))) => Digest::parse(text)
                 .map(FieldValue::Digest)
                 .ok_or_else(|| "invalid `digest` in `same`".into()),
@@ -183,10 +187,16 @@ mod tests {
     fn needed() -> Grant {
         let args = json!({
             "project": "OPS \"x\"\n", "n": 3, "on": true, "list": [1, "a"], "none": null,
-            "x": 1.5, "long": "y".repeat(5_000), "title": "free", "a b": {"c": 1}
+            "x": 1.5, "long": "y".repeat(5_000), "title": "free", "a b": {"c": 1},
+            "file": "out/a.md"
         });
         let mut condition = Condition::exactly(&args).unwrap();
-        condition.keep(|field, _| field != "/title");
+        condition.keep(|field, _| !matches!(field, "/title" | "/file"));
+        assert!(
+            condition
+                .to_string()
+                .contains("/file is any file under \"out/\"")
+        );
         Grant {
             id: GrantId("".into()),
             scope: Scope::Run,

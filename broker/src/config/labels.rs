@@ -15,7 +15,7 @@ use toml::Spanned;
 use super::located::{LineIndex, LocatedText, unreadable};
 use super::{invalid, invalid_at};
 
-/// The configuration of all files about where data comes from and where it may go.
+/// The settings about data flow from all files: where data comes from and where it may go.
 #[derive(Debug, Clone, Default)]
 pub struct FlowConfig {
     pub label_config: LabelConfig,
@@ -238,7 +238,8 @@ impl File<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissingRoot {
     Refused,
-    /// Reported as a warning. If no call is made, only the name of the root matters.
+    /// Reported as a warning. Used if no call is made, because then only the name of the root
+    /// matters.
     Remarked,
 }
 

@@ -1,6 +1,6 @@
 //! The limits for each run and for all runs together, with the names that flags and files use.
 
-use airlock_core::limits::Limits;
+use airlock_core::limits::{Limits, RUN_LIMITS, RunLimit, Unit};
 
 use airlock_sandbox::budget::BudgetLimits;
 use airlock_sandbox::units::{self, BadUnit};
@@ -15,6 +15,7 @@ pub struct LimitSet {
 }
 
 /// One limit that users can set.
+#[derive(Debug, Clone, Copy)]
 pub struct LimitSetting {
     /// The name in `--limit NAME=VALUE` and under `[limits]`.
     pub name: &'static str,
@@ -22,26 +23,16 @@ pub struct LimitSetting {
     pub flag: Option<&'static str>,
     pub what: &'static str,
     unit: Unit,
-    /// Returns the value, or `None` if it depends on the machine.
-    read: fn(&LimitSet) -> Option<u64>,
-    write: fn(&mut LimitSet, u64) -> bool,
-    /// Describes a value that depends on the machine.
-    unset: &'static str,
+    field: LimitField,
 }
 
-impl std::fmt::Debug for LimitSetting {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LimitSetting")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Milliseconds,
-    Bytes,
-    Count,
+#[derive(Debug, Clone, Copy)]
+enum LimitField {
+    Run(&'static RunLimit),
+    Runs,
+    RunsMemory,
+    RunsCpu,
+    QueueTimeout,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,232 +57,115 @@ pub enum BadLimitSetting {
     },
 }
 
+impl BadLimitSetting {
+    /// Returns what to write instead.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Unknown {
+                closest: Some(meant),
+                ..
+            } => format!("did you mean `{meant}`?"),
+            Self::Unknown { .. } => "docs/limits.md describes the limits".to_owned(),
+            Self::Unit { cause, .. } => match cause {
+                BadUnit::Duration { .. } => "write a number and a unit, such as `30s`".to_owned(),
+                BadUnit::Size { .. } => "write a number and a unit, such as `64MiB`".to_owned(),
+                BadUnit::Count { .. } => "write a whole number, such as `100`".to_owned(),
+            },
+            Self::TooLarge { .. } => "write a smaller number, such as `100`".to_owned(),
+            Self::Zero { .. } => "write a number greater than 0".to_owned(),
+            Self::OutOfBounds { min, max, .. } => format!("write a value from `{min}` to `{max}`"),
+        }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    settings().map(|setting| setting.name).collect()
+}
+
 fn meant(closest: Option<&'static str>) -> String {
     closest.map_or_else(
-        || format!("the limits are {}", SETTINGS.map(|it| it.name).join(", ")),
+        || format!("the limits are {}", names().join(", ")),
         |name| format!("did you mean `{name}`?"),
     )
 }
 
-macro_rules! setting {
-    ($name:literal, $flag:expr, $unit:ident, $what:literal, $($field:ident),+) => {
-        LimitSetting {
-            name: $name,
-            flag: $flag,
-            what: $what,
-            unit: Unit::$unit,
-            read: |limits| Some([$(u64::from(limits.run.$field)),+][0]),
-            write: |limits, value| {
-                $(match value.try_into() {
-                    Ok(value) => limits.run.$field = value,
-                    Err(_) => return false,
-                })+
-                true
-            },
-            unset: "",
-        }
+/// Returns all limits: those of each run, and those of all runs together.
+pub fn settings() -> impl Iterator<Item = LimitSetting> {
+    let of_run = |limit: &'static RunLimit| LimitSetting {
+        name: limit.name,
+        flag: limit.flag,
+        what: limit.what,
+        unit: limit.unit,
+        field: LimitField::Run(limit),
     };
+    let of_all = |name, unit, what, field| LimitSetting {
+        name,
+        flag: None,
+        what,
+        unit,
+        field,
+    };
+    RUN_LIMITS.iter().map(of_run).chain([
+        of_all(
+            "runs",
+            Unit::Count,
+            "all runs: number of concurrent runs",
+            LimitField::Runs,
+        ),
+        of_all(
+            "runs-memory",
+            Unit::Bytes,
+            "all runs: total memory of their sandboxes",
+            LimitField::RunsMemory,
+        ),
+        of_all(
+            "runs-cpu",
+            Unit::Count,
+            "all runs: number of sandboxes that compute at the same time",
+            LimitField::RunsCpu,
+        ),
+        of_all(
+            "queue-timeout",
+            Unit::Milliseconds,
+            "all runs: time that a run waits for room before it is refused as `busy`",
+            LimitField::QueueTimeout,
+        ),
+    ])
 }
-
-pub const SETTINGS: [LimitSetting; 24] = [
-    setting!(
-        "timeout",
-        Some("--timeout"),
-        Milliseconds,
-        "duration of a run, including sleeps",
-        run_wall_ms_max
-    ),
-    setting!(
-        "cpu",
-        None,
-        Milliseconds,
-        "computing time of the script",
-        guest_cpu_ms_max
-    ),
-    setting!(
-        "memory",
-        Some("--memory"),
-        Bytes,
-        "memory of the sandbox",
-        guest_memory_bytes_max
-    ),
-    setting!(
-        "recursion",
-        None,
-        Count,
-        "nesting of function calls",
-        recursion_max
-    ),
-    setting!(
-        "script",
-        None,
-        Bytes,
-        "size of the script's text",
-        script_bytes_max
-    ),
-    setting!(
-        "input",
-        None,
-        Bytes,
-        "size of `input`, as JSON",
-        input_bytes_max
-    ),
-    setting!(
-        "args",
-        None,
-        Bytes,
-        "size of the arguments of one call",
-        args_bytes_max
-    ),
-    setting!(
-        "result",
-        None,
-        Bytes,
-        "size of the result of one call",
-        result_bytes_max
-    ),
-    setting!(
-        "value",
-        None,
-        Bytes,
-        "size of the value that the script returns",
-        value_bytes_max
-    ),
-    setting!(
-        "output",
-        Some("--max-output"),
-        Bytes,
-        "size of the console output that is kept; the rest is only counted",
-        console_bytes_max
-    ),
-    setting!(
-        "flood",
-        None,
-        Bytes,
-        "size of all console output; a run that prints more is stopped",
-        console_flood_bytes_max
-    ),
-    setting!(
-        "calls",
-        Some("--max-calls"),
-        Count,
-        "number of calls in one run",
-        calls_max
-    ),
-    setting!(
-        "in-flight",
-        Some("--max-in-flight"),
-        Count,
-        "number of concurrent calls in one run",
-        calls_in_flight_max
-    ),
-    setting!(
-        "call-timeout",
-        Some("--call-timeout"),
-        Milliseconds,
-        "time until the reply to one call",
-        call_wall_ms_max
-    ),
-    setting!(
-        "ask-timeout",
-        None,
-        Milliseconds,
-        "time until the answer to one question",
-        ask_wall_ms_max
-    ),
-    setting!(
-        "human-timeout",
-        None,
-        Milliseconds,
-        "total time that one run waits for people; later questions count as unanswered",
-        human_wall_ms_max
-    ),
-    setting!(
-        "json-depth",
-        None,
-        Count,
-        "nesting of JSON in arguments and results",
-        json_depth_max
-    ),
-    setting!(
-        "json-nodes",
-        None,
-        Count,
-        "number of JSON values in the arguments or the result of one call",
-        json_nodes_max
-    ),
-    setting!(
-        "journal-payload",
-        None,
-        Bytes,
-        "size of a result in the journal; of a longer one, only the digest is recorded",
-        journal_payload_bytes_max
-    ),
-    setting!(
-        "journal",
-        None,
-        Bytes,
-        "size of the journal of one run",
-        journal_bytes_max
-    ),
-    LimitSetting {
-        name: "runs",
-        flag: None,
-        what: "all runs: number of concurrent runs",
-        unit: Unit::Count,
-        read: |limits| Some(limits.budget.runs_max.into()),
-        write: |limits, value| {
-            let value = value.try_into().map(|it| limits.budget.runs_max = it);
-            value.is_ok()
-        },
-        unset: "",
-    },
-    LimitSetting {
-        name: "runs-memory",
-        flag: None,
-        what: "all runs: total memory of their sandboxes",
-        unit: Unit::Bytes,
-        read: |limits| limits.budget.memory_bytes_max,
-        write: |limits, value| {
-            limits.budget.memory_bytes_max = Some(value);
-            true
-        },
-        unset: "half of the machine's memory",
-    },
-    LimitSetting {
-        name: "runs-cpu",
-        flag: None,
-        what: "all runs: number of sandboxes that compute at the same time",
-        unit: Unit::Count,
-        read: |limits| limits.budget.computing_max.map(u64::from),
-        write: |limits, value| {
-            let value = value.try_into();
-            value
-                .map(|it| limits.budget.computing_max = Some(it))
-                .is_ok()
-        },
-        unset: "one per processor",
-    },
-    LimitSetting {
-        name: "queue-timeout",
-        flag: None,
-        what: "all runs: time that a run waits for room before it is refused as `busy`",
-        unit: Unit::Milliseconds,
-        read: |limits| Some(limits.budget.queue_wall_ms_max),
-        write: |limits, value| {
-            limits.budget.queue_wall_ms_max = value;
-            true
-        },
-        unset: "",
-    },
-];
 
 impl LimitSetting {
     /// Formats the value of the limit for people.
     #[must_use]
     pub fn show(&self, limits: &LimitSet) -> String {
-        let value = (self.read)(limits);
-        value.map_or_else(|| self.unset.to_owned(), |value| self.shown(value))
+        let budget = &limits.budget;
+        let value = match self.field {
+            LimitField::Run(limit) => (limit.read)(&limits.run),
+            LimitField::Runs => budget.runs_max.into(),
+            LimitField::RunsMemory => match budget.memory_bytes_max {
+                Some(bytes) => bytes,
+                None => return "half of the machine's memory".to_owned(),
+            },
+            LimitField::RunsCpu => match budget.computing_max {
+                Some(number) => number.into(),
+                None => return "one per processor".to_owned(),
+            },
+            LimitField::QueueTimeout => budget.queue_wall_ms_max,
+        };
+        self.shown(value)
+    }
+
+    /// Sets the value. Returns false if it is too large for the limit's type.
+    fn write(&self, limits: &mut LimitSet, value: u64) -> bool {
+        let LimitSet { run, budget } = limits;
+        let small = u32::try_from(value);
+        match self.field {
+            LimitField::Run(limit) => return (limit.write)(run, value),
+            LimitField::Runs => return small.map(|it| budget.runs_max = it).is_ok(),
+            LimitField::RunsCpu => return small.map(|it| budget.computing_max = Some(it)).is_ok(),
+            LimitField::RunsMemory => budget.memory_bytes_max = Some(value),
+            LimitField::QueueTimeout => budget.queue_wall_ms_max = value,
+        }
+        true
     }
 
     fn shown(&self, value: u64) -> String {
@@ -313,12 +187,11 @@ impl LimitSetting {
 
 /// Sets one limit by its name.
 pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), BadLimitSetting> {
-    let setting = SETTINGS
-        .iter()
+    let setting = settings()
         .find(|setting| setting.name == name)
         .ok_or_else(|| BadLimitSetting::Unknown {
             name: name.to_owned(),
-            closest: codegen::closest::closest(name, SETTINGS.iter().map(|setting| setting.name)),
+            closest: codegen::closest::closest(name, names()),
         })?;
     let name = setting.name;
     let value = setting
@@ -328,7 +201,7 @@ pub(crate) fn set(limits: &mut LimitSet, name: &str, text: &str) -> Result<(), B
         return Err(BadLimitSetting::Zero { name });
     }
     let mut changed = *limits;
-    if (setting.write)(&mut changed, value) {
+    if setting.write(&mut changed, value) {
         let valid = changed.run.validate().and(changed.budget.validate());
         valid.map_err(|bad| BadLimitSetting::OutOfBounds {
             name,
@@ -352,7 +225,7 @@ mod tests {
 
     #[test]
     fn every_limit_can_be_set_and_displayed() {
-        for setting in &SETTINGS {
+        for setting in settings() {
             let mut limits = LimitSet::default();
             let text = match (setting.name, setting.unit) {
                 ("memory" | "runs-memory", _) => "17MiB",
@@ -375,7 +248,7 @@ mod tests {
         );
         let error = set(&mut LimitSet::default(), "speed", "3s").unwrap_err();
         let said = error.to_string();
-        for setting in &SETTINGS {
+        for setting in settings() {
             assert!(said.contains(setting.name), "{said}");
         }
     }

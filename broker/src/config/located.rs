@@ -1,4 +1,4 @@
-//! Positions in configuration files. Messages contain them.
+//! Texts with their positions in configuration files, for messages.
 
 use airlock_core::problem::Problem;
 use codegen::closest::closest;
@@ -25,7 +25,8 @@ pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: 
     invalid(format!("{name}{line} is invalid"), why, next)
 }
 
-/// Finds the closest key in "unknown field `x`, expected one of `y`, `z`".
+/// Returns the known key in a message such as "unknown field `x`, expected one of `y`, `z`" that is
+/// closest to the unknown key.
 fn meant(why: &str) -> Option<&str> {
     let mut quoted = why
         .strip_prefix("unknown field ")?

@@ -9,6 +9,7 @@ use airlock_core::problem::Problem;
 use serde_json::{Map, Value};
 
 use super::invalid;
+use super::oauth::OauthTable;
 use super::server::{DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
 
 const NEXT: &str = "see the server's own documentation for its `mcpServers` entry";
@@ -39,14 +40,25 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<McpConfig, Problem> {
     };
     let mut config = McpConfig::default();
     for (name, entry) in servers {
-        let mut reader = Entry {
-            file,
-            name,
-            warnings: &mut config.warnings,
-        };
-        config.servers.extend(reader.declare(entry)?);
+        let declared = declare(file, name, entry, &mut config.warnings)?;
+        config.servers.extend(declared);
     }
     Ok(config)
+}
+
+/// Reads one entry. Returns `None` if it is disabled.
+pub(crate) fn declare(
+    file: &str,
+    name: &str,
+    entry: &Value,
+    warnings: &mut Vec<Problem>,
+) -> Result<Option<DeclaredServer>, Problem> {
+    let mut reader = Entry {
+        file,
+        name,
+        warnings,
+    };
+    reader.declare(entry)
 }
 
 struct Entry<'a> {
@@ -88,14 +100,17 @@ impl Entry<'_> {
             name: self.name.to_owned(),
             origin: self.file.to_owned(),
             target,
-            tuning: ServerTuning::default(),
+            tuning: ServerTuning {
+                oauth: self.oauth(fields)?,
+                ..ServerTuning::default()
+            },
             trust: ToolTrust::default(),
         }))
     }
 
     fn warn_of_unknown(&mut self, fields: &Map<String, Value>) {
-        const KNOWN: [&str; 8] = [
-            "command", "args", "env", "cwd", "url", "headers", "type", "disabled",
+        const KNOWN: [&str; 10] = [
+            "command", "args", "env", "cwd", "url", "headers", "type", "disabled", "oauth", "auth",
         ];
         for key in fields.keys().filter(|key| !KNOWN.contains(&key.as_str())) {
             let why = match key.as_str() {
@@ -110,6 +125,45 @@ impl Entry<'_> {
             );
             self.warnings.push(invalid(what, why, ""));
         }
+    }
+
+    /// Reads the client of other hosts: `oauth.clientId` and `callbackPort`, or `auth.CLIENT_ID`.
+    fn oauth(&mut self, fields: &Map<String, Value>) -> Result<Option<OauthTable>, Problem> {
+        let table = fields.get("oauth").or_else(|| fields.get("auth"));
+        let Some(table) = table.and_then(Value::as_object) else {
+            return Ok(None);
+        };
+        if ["clientSecret", "CLIENT_SECRET"]
+            .iter()
+            .any(|key| table.contains_key(*key))
+        {
+            let what = format!(
+                "ignored the client of the server `{}` in {}",
+                self.name, self.file
+            );
+            let why =
+                "a client secret needs an `issuer`, the only authorization server that gets it";
+            let next = "configure the server in airlock.toml, with `issuer` in its table `oauth`";
+            self.warnings.push(invalid(what, why, next));
+            return Ok(None);
+        }
+        let either = |one: &str, other: &str| match self.string(table, one)? {
+            Some(text) => Ok(Some(text)),
+            None => self.string(table, other),
+        };
+        let port = table.get("callbackPort").and_then(Value::as_u64);
+        let scopes = match table.get("scopes") {
+            Some(_) => Some(self.strings(table, "scopes")?),
+            None => None,
+        };
+        Ok(Some(OauthTable {
+            client_id: either("clientId", "CLIENT_ID")?,
+            client_secret: None,
+            issuer: None,
+            scopes,
+            callback: port.map(|port| format!("http://localhost:{port}/callback")),
+            grant: None,
+        }))
     }
 
     fn string(&self, fields: &Map<String, Value>, key: &str) -> Result<Option<String>, Problem> {

@@ -7,7 +7,7 @@ use airlock_core::id::ServerName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     server: String,
-    /// The offered kind, or `None` for both.
+    /// The offered kind, or `None` for prompts and resources.
     what: Option<OfferKind>,
 }
 

@@ -1,11 +1,12 @@
-//! Parses what servers may send to hosts besides the results of calls, from flags or a file.
+//! Parses the setting for what servers may send to hosts in addition to the results of calls, from
+//! flags or a file.
 
 use airlock_core::problem::Problem;
 use codegen::closest::closest;
 
 use super::located::LocatedText;
 use super::{Offer, Offers};
-use super::{ServerConfig, invalid_at};
+use super::{ServerConfig, choice, invalid_at};
 use crate::client_bridge::ClientCapabilities;
 
 const WORDS: [&str; 5] = ["elicitation", "sampling", "roots", "logging", "none"];
@@ -13,7 +14,7 @@ const WORDS: [&str; 5] = ["elicitation", "sampling", "roots", "logging", "none"]
 /// The requests and messages that servers may send to the host during a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassThrough {
-    /// What servers may request from the host.
+    /// The requests that servers may send to the host.
     pub asked: ClientCapabilities,
     /// Whether the host receives the servers' log messages.
     pub logs: bool,
@@ -89,15 +90,22 @@ pub(super) fn offers(named: &[LocatedText], servers: &[ServerConfig]) -> Result<
             let what = format!("invalid offer `{}` ({})", at.text, at.origin);
             invalid_at(&at.origin, what, why, next)
         };
-        let offer = Offer::parse(&at.text)
-            .map_err(|bad| wrong(bad.to_string(), "name a configured server"))?;
+        let offer = Offer::parse(&at.text).map_err(|bad| {
+            wrong(
+                bad.to_string(),
+                "name a server and what it offers, such as `fs` or `fs.prompts`",
+            )
+        })?;
         let names = || servers.iter().map(|it| &*it.spec.name.0);
         if names().any(|name| name == offer.server()) {
             return Ok(offer);
         }
         let next = match closest(offer.server(), names()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "name a configured server".to_owned(),
+            None if servers.is_empty() => {
+                "add the server with --server NAME=COMMAND, --mcp-config, --config or --demo".into()
+            }
+            None => choice::one_of(offer.server(), &names().collect::<Vec<_>>()),
         };
         Err(wrong(
             format!("no server `{}` is configured", offer.server()),

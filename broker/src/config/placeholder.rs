@@ -1,27 +1,23 @@
-//! Resolves the placeholders `${env:NAME}` (short form `${NAME}`) and `${command:CMD}` in the
+//! Resolves the placeholders `${env:NAME}` (short form `${NAME}`), `${command:CMD}` and
+//! `${keyring:SERVICE/ACCOUNT}` in the
 //! configuration of a server. The resolved values count as secrets.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
-use super::environment::Environment;
-use super::shell_words;
-use crate::process_group::Watchdog;
-
-const COMMAND_WALL: Duration = Duration::from_secs(15);
-const COMMAND_OUTPUT_BYTES_MAX: u64 = 64 * 1024;
+use crate::command_source::CommandSource;
+use crate::environment::Environment;
+use crate::login::keyring::Keyring;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadPlaceholder {
-    #[error("invalid placeholder `${{{kind}}}`; expected `${{env:NAME}}` or `${{command:CMD}}`")]
+    #[error(
+        "invalid placeholder `${{{kind}}}`; expected `${{env:NAME}}`, `${{command:CMD}}` or `${{keyring:SERVICE/ACCOUNT}}`"
+    )]
     Kind { kind: String },
     #[error("`{text}` has no closing brace")]
     Open { text: String },
     #[error("the variable {name} is not set, or is empty")]
     Unset { name: String },
+    #[error("`${{keyring:{entry}}}`: {why}")]
+    Keyring { entry: String, why: String },
     #[error("the command `{command}` {why}")]
     Command { command: String, why: String },
 }
@@ -58,11 +54,13 @@ fn one(inside: &str, environment: &Environment) -> Result<String, BadPlaceholder
     match inside.split_once(':') {
         Some(("env", name)) => variable(name, environment),
         Some(("command", command)) => {
-            output(command, environment).map_err(|why| BadPlaceholder::Command {
+            let output = CommandSource(environment.clone()).output(command);
+            output.map_err(|why| BadPlaceholder::Command {
                 command: command.to_owned(),
                 why,
             })
         }
+        Some(("keyring", entry)) => in_keyring(entry, environment),
         Some((kind, _)) => Err(BadPlaceholder::Kind {
             kind: format!("{kind}:…"),
         }),
@@ -83,63 +81,22 @@ fn variable(name: &str, environment: &Environment) -> Result<String, BadPlacehol
         })
 }
 
-fn is_variable(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+fn in_keyring(entry: &str, environment: &Environment) -> Result<String, BadPlaceholder> {
+    let failed = |why: String| BadPlaceholder::Keyring {
+        entry: entry.to_owned(),
+        why,
+    };
+    let parts = entry.split_once('/');
+    let is_named = |(service, account): &(&str, &str)| !service.is_empty() && !account.is_empty();
+    let (service, account) = parts
+        .filter(is_named)
+        .ok_or_else(|| failed("expected SERVICE/ACCOUNT".to_owned()))?;
+    let value = Keyring::new(environment.clone()).read(service, account);
+    value.map_err(|error| failed(error.to_string()))
 }
 
-/// Returns the first line that a command prints. Errors never contain its output.
-fn output(command: &str, environment: &Environment) -> Result<String, String> {
-    let words = shell_words::split(command).map_err(|bad| format!("is invalid: {bad}"))?;
-    let (program, arguments) = words.split_first().ok_or("is empty")?;
-    let unstartable = |error: std::io::Error| format!("cannot be started: {error}");
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(environment.variables())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    // A program that asks for a password on a terminal must stay in the terminal's foreground.
-    let watchdog = match File::open("/dev/tty") {
-        Ok(_) => None,
-        Err(_) => Watchdog::start().map_err(unstartable)?,
-    };
-    if let Some(watchdog) = &watchdog {
-        command.process_group(watchdog.group());
-    }
-    let mut child = command.spawn().map_err(unstartable)?;
-    let pipe = child.stdout.take().ok_or("has no output")?;
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = pipe
-            .take(COMMAND_OUTPUT_BYTES_MAX + 1)
-            .read_to_end(&mut bytes);
-        // The receiver is gone after a timeout.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-    let answer = receiver.recv_timeout(COMMAND_WALL);
-    if answer.is_err() {
-        let _ = child.kill();
-    }
-    let status = child.wait();
-    let status = status.map_err(|error| format!("cannot be waited for: {error}"))?;
-    drop((reader, watchdog));
-    let bytes = answer
-        .map_err(|_| format!("took longer than {} s", COMMAND_WALL.as_secs()))?
-        .map_err(|error| format!("printed output that cannot be read: {error}"))?;
-    if !status.success() {
-        return Err(format!("ended with {status}"));
-    }
-    if bytes.len() as u64 > COMMAND_OUTPUT_BYTES_MAX {
-        return Err("printed more than 64 KiB".to_owned());
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "printed something that is not UTF-8")?;
-    match text.trim_end_matches(['\n', '\r']) {
-        "" => Err("printed nothing".to_owned()),
-        secret => Ok(secret.to_owned()),
-    }
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 #[cfg(test)]
@@ -177,7 +134,7 @@ mod tests {
             ("${env:EMPTY}", "the variable EMPTY is not set, or is empty"),
             (
                 "${vault:x}",
-                "invalid placeholder `${vault:…}`; expected `${env:NAME}` or `${command:CMD}`",
+                "invalid placeholder `${vault:…}`; expected `${env:NAME}`, `${command:CMD}` or `${keyring:SERVICE/ACCOUNT}`",
             ),
             ("${env:TOK", "`${env:TOK` has no closing brace"),
             (

@@ -39,7 +39,13 @@ pub(super) type ToolGroups = Vec<(String, Vec<LocatedText>)>;
 impl PolicyConfig {
     pub(super) fn gather(paths: &[PolicyPath], groups: ToolGroups) -> Result<Self, Problem> {
         let mut config = Self::default();
+        // A folder that a flag and the configuration file name counts once.
+        let mut seen = BTreeSet::new();
         for PolicyPath { path, tightens } in paths {
+            let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if !seen.insert((whole, *tightens)) {
+                continue;
+            }
             config.needs_permit |= !tightens;
             let found = read(path, *tightens)?;
             config.files.extend(found);

@@ -9,7 +9,7 @@ use airlock_core::policy::FILE_BYTES_MAX;
 use airlock_core::problem::Problem;
 use codegen::text::is_invisible;
 
-use super::invalid;
+use super::{choice, invalid};
 use airlock_sandbox::units;
 
 const FILES_MAX: usize = 1_000;
@@ -168,5 +168,5 @@ fn unusable(path: &Path, why: impl Into<String>, next: &str) -> Problem {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Problem {
     let what = format!("{} cannot be read", path.display());
-    invalid(what, error.to_string(), "check the path")
+    invalid(what, error.to_string(), choice::path(path, error))
 }

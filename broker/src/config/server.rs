@@ -8,8 +8,13 @@ use std::time::Duration;
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
 
-use super::environment::Environment;
-use super::{invalid_at, placeholder, shell_words};
+use super::oauth::OauthTable;
+use super::{invalid_at, placeholder};
+use crate::command_source::CommandSource;
+use crate::environment::Environment;
+use crate::login::keyring::Keyring;
+use crate::login::{LoginSettings, LoginStore, OauthConfig, ServerLogin};
+use crate::shell_words;
 use crate::upstream::{EraChoice, Secret, ServerSpec, ServerUrl, Transport};
 
 /// A server as written in a flag or a file, with unresolved placeholders.
@@ -46,11 +51,14 @@ pub(crate) struct ServerTuning {
     /// milliseconds.
     pub(crate) idle_ms: Option<u64>,
     pub(crate) about: Option<String>,
-    /// `Some(false)` if the server's results are shown with credentials of known shapes.
+    /// Whether credentials of known shapes are masked in the server's results. `None` means that
+    /// they are masked.
     pub(crate) mask_credentials: Option<bool>,
+    /// How airlock logs in to the server.
+    pub(crate) oauth: Option<OauthTable>,
 }
 
-/// The tools of a server that only read, and those that are destructive, as configured.
+/// The tools of a server that only read, and the tools that are destructive, as configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolTrust {
     /// Whether the server's own annotations are trusted.
@@ -59,6 +67,9 @@ pub struct ToolTrust {
     pub read_only: Vec<String>,
     /// Patterns for the names of destructive tools.
     pub destructive: Vec<String>,
+    /// Patterns for the names of tools that can be called twice with the same arguments without a
+    /// further effect.
+    pub idempotent: Vec<String>,
 }
 
 impl ToolTrust {
@@ -185,6 +196,7 @@ impl DeclaredServer {
     pub(crate) fn resolve(
         self,
         environment: &Environment,
+        logins: &LoginContext,
     ) -> Result<(ServerConfig, Vec<String>), Problem> {
         let what = format!("invalid server `{}` ({})", self.name, self.origin);
         let name = ServerName::parse(&self.name).map_err(|bad| {
@@ -202,11 +214,17 @@ impl DeclaredServer {
             what,
         };
         let transport = resolver.transport(self.target)?;
+        let login = resolver.login(&transport, self.tuning.oauth)?;
         let mut spec = ServerSpec::new(&name.0, transport);
         spec.era = self.tuning.era.unwrap_or(spec.era);
         spec.concurrency_max = self.tuning.in_flight_max.unwrap_or(spec.concurrency_max);
         if let Some(ms) = self.tuning.connect_timeout_ms {
             spec.timeouts.connect = Duration::from_millis(ms);
+        }
+        if let (Some(settings), Transport::Http { url, .. }) = (login, &spec.transport) {
+            let (metadata, store) = (logins.oauth.client_metadata.clone(), logins.store.clone());
+            let login = ServerLogin::new(name, url.clone(), settings, metadata, store);
+            spec.login = Some(login);
         }
         spec.mask_credentials = self.tuning.mask_credentials.unwrap_or(true);
         spec.hidden = resolver
@@ -223,6 +241,25 @@ impl DeclaredServer {
             },
             resolver.secrets,
         ))
+    }
+}
+
+/// What all servers share that can be logged in to.
+#[derive(Debug)]
+pub(crate) struct LoginContext {
+    pub(crate) oauth: OauthConfig,
+    pub(crate) store: LoginStore,
+}
+
+impl LoginContext {
+    pub(super) fn new(state_dir: &Path, oauth: OauthConfig, environment: &Environment) -> Self {
+        let store = LoginStore::new(
+            state_dir,
+            oauth.keys.clone(),
+            Keyring::new(environment.clone()),
+            CommandSource(environment.clone()),
+        );
+        Self { oauth, store }
     }
 }
 
@@ -265,6 +302,43 @@ impl Resolver<'_> {
         }
     }
 
+    /// Returns the settings of the login. A server with its own `Authorization` header needs none.
+    fn login(
+        &mut self,
+        transport: &Transport,
+        table: Option<OauthTable>,
+    ) -> Result<Option<LoginSettings>, Problem> {
+        let has_header = match transport {
+            Transport::Stdio { .. } => true,
+            Transport::Http { headers, .. } => {
+                let mut names = headers.iter().map(|(name, _)| name);
+                names.any(|name| name.eq_ignore_ascii_case("authorization"))
+            }
+        };
+        match table {
+            None if has_header => Ok(None),
+            Some(_) if has_header => {
+                let why = "`oauth` needs an address, and no header `Authorization`";
+                let next = "remove `oauth` or the header";
+                Err(invalid_at(&self.origin, self.what.clone(), why, next))
+            }
+            table => {
+                let table = table.unwrap_or_default();
+                let id = table.client_id.as_deref();
+                let id = id.map(|it| self.text("`client_id`", it)).transpose()?;
+                let secret = table.client_secret.as_deref();
+                let secret = secret.map(|it| self.text("`client_secret`", it));
+                let secret = secret.transpose()?;
+                self.secrets.extend(secret.clone());
+                let settings = table.settings(id, secret);
+                let next = "correct the table `oauth`; docs/logins.md describes it";
+                settings
+                    .map(Some)
+                    .map_err(|why| invalid_at(&self.origin, self.what.clone(), why, next))
+            }
+        }
+    }
+
     fn named(
         &mut self,
         kind: &str,
@@ -297,7 +371,7 @@ impl Resolver<'_> {
 
 /// Returns whether a variable or header with this name probably contains a secret. Its value then
 /// counts as a secret even without a placeholder.
-fn names_a_secret(name: &str) -> bool {
+pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     [
         "TOKEN",
@@ -315,7 +389,7 @@ fn names_a_secret(name: &str) -> bool {
 }
 
 /// Returns a valid name made from an invalid one.
-fn renamed(name: &str) -> String {
+pub(crate) fn renamed(name: &str) -> String {
     let fitting = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' || c == '-' {
             c
@@ -341,8 +415,12 @@ mod tests {
     use super::*;
 
     fn resolve(flag: &str) -> Result<ServerConfig, Problem> {
+        let environment = Environment::from([("TOKEN", "t0ken-1")]);
         from_flag(flag)?
-            .resolve(&Environment::from([("TOKEN", "t0ken-1")]))
+            .resolve(
+                &environment,
+                &LoginContext::new(Path::new("/state"), OauthConfig::default(), &environment),
+            )
             .map(|(server, _)| server)
     }
 
@@ -397,6 +475,7 @@ mod tests {
 
     #[test]
     fn placeholder_values_and_marked_settings_are_secrets() {
+        let environment = Environment::from([("TOKEN", "t0ken-1")]);
         let declared = DeclaredServer {
             name: "a".into(),
             origin: "test".into(),
@@ -416,7 +495,10 @@ mod tests {
             trust: ToolTrust::default(),
         };
         let (_, secrets) = declared
-            .resolve(&Environment::from([("TOKEN", "t0ken-1")]))
+            .resolve(
+                &environment,
+                &LoginContext::new(Path::new("/state"), OauthConfig::default(), &environment),
+            )
             .unwrap();
         assert_eq!(secrets, ["t0ken-1", "plain-one"]);
     }

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use airlock_core::problem::Problem;
 use serde::Deserialize;
 
+use super::invalid;
+use super::oauth::OauthTable;
 use super::server::{DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
-use super::{invalid, shell_words};
+use crate::shell_words;
 use crate::upstream::{Era, EraChoice};
 use airlock_sandbox::units;
 
@@ -17,7 +19,7 @@ const IDLE_MS: u64 = 5 * 60 * 1_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerTable {
-    /// The program. Without `args`, the whole command line.
+    /// The program. If there is no `args`, this is the whole command line.
     command: Option<String>,
     args: Option<Vec<String>>,
     #[serde(default)]
@@ -37,12 +39,16 @@ pub(super) struct ServerTable {
     about: Option<String>,
     /// Whether credentials of known shapes are masked in the server's results. On by default.
     mask_credentials: Option<bool>,
+    /// How airlock logs in to the server.
+    oauth: Option<OauthTable>,
     #[serde(default)]
     trust_annotations: bool,
     #[serde(default)]
     read_only: Vec<String>,
     #[serde(default)]
     destructive: Vec<String>,
+    #[serde(default)]
+    idempotent: Vec<String>,
 }
 
 /// The reason why a table is invalid, and advice.
@@ -59,11 +65,13 @@ impl ServerTable {
             idle_ms: self.idle_ms().map_err(wrong)?,
             about: self.about.clone(),
             mask_credentials: self.mask_credentials,
+            oauth: self.oauth.clone(),
         };
         let trust = ToolTrust {
             annotations: self.trust_annotations,
             read_only: self.read_only.clone(),
             destructive: self.destructive.clone(),
+            idempotent: self.idempotent.clone(),
         };
         Ok(DeclaredServer {
             target: self.target().map_err(wrong)?,

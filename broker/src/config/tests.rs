@@ -171,6 +171,31 @@ fn contradictory_or_unreadable_config_is_a_problem() {
 }
 
 #[test]
+fn all_sources_together_have_a_maximum_number_of_servers() {
+    let scratch = TempDir::new();
+    let servers: String = (0..SERVERS_MAX - 1)
+        .map(|it| format!("[servers.a{it}]\ncommand = \"a\"\n"))
+        .collect();
+    let of_host = r#"{"mcpServers": {"b": {"url": "https://h/"}}}"#;
+    let flags = Flags {
+        config: Some(scratch.file("airlock.toml", &servers)),
+        mcp_configs: vec![scratch.file("mcp.json", of_host)],
+        ..Flags::default()
+    };
+    let config = Config::load(flags.clone(), &home(&scratch)).unwrap();
+    assert_eq!(config.servers.len(), SERVERS_MAX);
+    let flags = Flags {
+        servers: vec!["c=https://h/".into()],
+        ..flags
+    };
+    let refused = Config::load(flags, &home(&scratch)).unwrap_err();
+    assert_eq!(
+        refused.why,
+        "251 servers are configured; the maximum is 250"
+    );
+}
+
+#[test]
 fn engine_from_flag_then_file_then_environment() {
     let scratch = TempDir::new();
     let home = scratch.path().to_str().unwrap().to_owned();

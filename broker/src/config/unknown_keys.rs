@@ -3,7 +3,7 @@
 
 use airlock_core::problem::Problem;
 
-use super::{LocatedText, invalid_at};
+use super::{LocatedText, choice, invalid_at};
 
 /// What happens to a call with unknown keys. Most schemas do not set `additionalProperties`, so a
 /// misspelt optional key fits the schema.
@@ -24,7 +24,7 @@ pub(super) fn parse(at: &LocatedText) -> Result<UnknownKeys, Problem> {
             &at.origin,
             format!("invalid value for `unknown_keys` ({})", at.origin),
             format!("invalid value `{other}`; expected warn or refuse"),
-            "write one of these values",
+            choice::one_of(other, &["warn", "refuse"]),
         )),
     }
 }

@@ -50,7 +50,7 @@ impl Query {
             ));
         }
         match &self.since {
-            // All times have this format, so they can be compared as text.
+            // All times have this format, so they are compared as text.
             Some(since) if !(since.len() >= 20 && since.ends_with('Z')) => {
                 Err("`since` is not a time like 2026-11-20T08:30:00Z".to_owned())
             }

@@ -94,7 +94,7 @@ impl DemoServer {
     }
 }
 
-/// Whether the request is of the newer era. Such requests contain their version.
+/// Whether the request is of the newer era, whose requests contain their version.
 fn is_modern(params: &Value) -> Result<bool, DemoError> {
     let meta = params.get("_meta");
     let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {

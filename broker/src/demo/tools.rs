@@ -27,7 +27,7 @@ impl<T> ToolReply<T> {
 
 /// Returns the descriptions as `tools/list` sends them.
 pub(super) fn descriptions() -> Value {
-    // The file is part of the program, and a test parses it.
+    // The file is part of the program, and a test checks that it can be parsed.
     serde_json::from_str(include_str!("tools.json")).unwrap_or_default()
 }
 
@@ -74,7 +74,7 @@ struct Echo {
     value: Value,
 }
 
-/// The result of a tool. A failure's text goes into an `isError` result.
+/// The result of a tool. The text of a failure is sent as an `isError` result.
 type ToolOutcome = Result<Value, String>;
 
 impl DemoTools {

@@ -89,6 +89,30 @@ fn lose(file: &SharedFile) {
     let _ = std::fs::remove_file(file.path());
 }
 
+/// Writes the records of many sessions of many clients, of which each has its most sessions.
+pub(crate) fn write_sessions(state: &StateDir, count: usize, now_ms: u64) {
+    let write = |file: &SharedFile, state: &SharedState| {
+        make_private(file.folder()).unwrap();
+        std::fs::write(file.path(), state.to_text().unwrap()).unwrap();
+    };
+    for first in (0..count).step_by(SESSIONS_OF_ONE_MAX) {
+        let caller = CallerKey::of_client(&format!("other {first}"));
+        let mut of_caller = SharedState::new(Scope::Session, caller.to_string());
+        of_caller.used_at_ms = now_ms;
+        of_caller.carried = flow(&worst());
+        for number in first..count.min(first + SESSIONS_OF_ONE_MAX) {
+            let name = format!("s{number}");
+            of_caller.sessions.insert(name.clone(), now_ms);
+            let record = HostRecord::new(state, HostSessionId::new(caller.clone(), &name));
+            let mut session = SharedState::new(Scope::Session, record.id.to_string());
+            session.carried = flow(&worst());
+            write(&record.session, &session);
+        }
+        let record = HostRecord::new(state, HostSessionId::shared(caller));
+        write(&record.caller, &of_caller);
+    }
+}
+
 #[test]
 fn id_of_session_parses_back_and_others_are_refused() {
     for caller in [
@@ -100,7 +124,7 @@ fn id_of_session_parses_back_and_others_are_refused() {
         let id = HostSessionId::new(caller, "0a1b");
         assert_eq!(HostSessionId::parse(&id.to_string()), Some(id));
     }
-    let key = CallerKey::of_token().0;
+    let key = CallerKey::of_token().key;
     for bad in [
         "",
         "-",
@@ -139,6 +163,119 @@ fn session_continues_with_labels_counts_and_grants() {
     assert_eq!(state.carried, flow(&labels(&["private:mail"])));
     let stranger = place.session("b", "1");
     assert_eq!(place.opened(&stranger, START_MS), Labels::default());
+}
+
+#[test]
+fn counts_outlive_sessions_like_labels() {
+    let place = Place::new();
+    let tool = ToolId::parse("mail.send").unwrap();
+    let carried = SessionFlow {
+        calls: BTreeMap::from([(tool.clone(), 2)]),
+        bytes: 7,
+        ..SessionFlow::default()
+    };
+    let counts = |record: &HostRecord, run: &str, now_ms: u64| {
+        let journal = place.run(record, run, now_ms);
+        let run = RunId(run.into());
+        let state = record.begin_run(&run, now_ms).unwrap().carried;
+        record.end_run(&run, &carried, now_ms).unwrap();
+        drop(journal);
+        let calls = state.calls.get(&tool).copied().unwrap_or_default();
+        (calls, state.bytes, state.counts_unknown)
+    };
+    let first = place.session("a", "1");
+    place.opened(&first, START_MS);
+    assert_eq!(counts(&first, "r1", START_MS), (0, 0, false));
+    // A session that is open already, one after a reconnect, and one after an idle time.
+    let second = place.session("a", "2");
+    place.opened(&second, START_MS);
+    assert_eq!(counts(&second, "r2", START_MS), (2, 7, false));
+    assert_eq!(counts(&first, "r3", START_MS), (4, 14, false));
+    place.records.end(&first, START_MS).unwrap();
+    place.opened(&place.session("a", "3"), START_MS);
+    assert_eq!(
+        counts(&place.session("a", "3"), "r4", START_MS),
+        (6, 21, false)
+    );
+    place.reopened(&second, START_MS + 2 * IDLE_MS - 1);
+    assert_eq!(
+        counts(&second, "r5", START_MS + 2 * IDLE_MS - 1),
+        (8, 28, false)
+    );
+    let stranger = place.session("b", "1");
+    place.opened(&stranger, START_MS);
+    assert_eq!(counts(&stranger, "r6", START_MS), (0, 0, false));
+    // A killed run may have made any number of calls, and a lost file had any number.
+    drop(place.run(&stranger, "r7", START_MS));
+    assert!(counts(&stranger, "r8", START_MS).2);
+    lose(&second.caller);
+    let now_ms = START_MS + 2 * IDLE_MS;
+    assert!(counts(&second, "r9", now_ms).2);
+    // They are forgotten with the labels.
+    let late = place.session("b", "9");
+    let late_ms = now_ms + 10 * IDLE_MS;
+    place.opened(&late, late_ms);
+    assert_eq!(counts(&late, "r10", late_ms), (0, 0, false));
+}
+
+#[test]
+fn declassified_labels_return_in_no_session_of_the_caller() {
+    let label = |word: &str| Label::parse(word).unwrap();
+    let declassification = |counts: bool| Declassification {
+        labels: vec![label("private"), label("untrusted")],
+        counts,
+        by: "Ann".into(),
+        at_ms: START_MS,
+    };
+    let place = Place::new();
+    let (killed, lost, other) = (
+        place.session("a", "1"),
+        place.session("a", "2"),
+        place.session("b", "1"),
+    );
+    for record in [&killed, &lost, &other] {
+        place.opened(record, START_MS);
+        drop(place.run(record, &record.id().to_string(), START_MS));
+    }
+    lose(&lost.session);
+    // The session alone: its caller may have read the same data in another session.
+    let (before, after) = killed
+        .declassify_session(declassification(false), START_MS)
+        .unwrap();
+    assert_eq!(before.flow(&worst()).labels, worst());
+    assert!(after.flow(&worst()).labels.is_empty());
+    assert!(place.reopened(&killed, START_MS).is_empty());
+    assert_eq!(place.opened(&place.session("a", "3"), START_MS), worst());
+    // The caller and all its sessions.
+    let (before, after) = killed
+        .declassify_caller(&declassification(true), START_MS)
+        .unwrap();
+    assert!(before.carried.counts_unknown && !after.carried.counts_unknown);
+    let again = HostRecords::new(
+        StateDir::open(place.scratch.path().to_owned()).unwrap(),
+        times(IDLE_MS),
+    );
+    for name in ["1", "2", "3"] {
+        let record = place.session("a", name);
+        let state = again.reopen(&record, true, START_MS).unwrap().unwrap();
+        assert!(state.flow(&worst()).labels.is_empty(), "{name}");
+        assert_eq!(
+            state.carried.declassified.last(),
+            Some(&declassification(true))
+        );
+    }
+    let state = again.open(&place.session("a", "4"), START_MS).unwrap();
+    assert!(state.flow(&worst()).labels.is_empty());
+    assert_eq!(
+        state.carried.declassified.last(),
+        Some(&declassification(true))
+    );
+    assert_eq!(place.reopened(&other, START_MS), worst());
+    // What is read later has labels again.
+    again
+        .save(&lost, &change(&["untrusted"]), START_MS)
+        .unwrap();
+    assert_eq!(place.reopened(&lost, START_MS), labels(&["untrusted"]));
 }
 
 #[test]
@@ -306,7 +443,7 @@ fn new_session_uses_no_file_of_another_caller() {
     for number in 0..20 {
         let other = place.session(&format!("other {number}"), "1");
         place.opened(&other, START_MS);
-        // A file that is read is found to be damaged, and is replaced.
+        // airlock finds a damaged file when it reads the file, and replaces it.
         std::fs::write(other.caller.path(), "{").unwrap();
     }
     place.opened(&place.session("a", "1"), START_MS);
@@ -347,7 +484,7 @@ struct Sequence {
 struct ModelCaller {
     /// Labels that a new session of the caller must start with.
     read: Labels,
-    /// Labels that may have been read, while nothing was lost.
+    /// Labels that may have been read, if nothing was lost.
     most: Labels,
     used_at_ms: u64,
     has_lost: bool,
@@ -361,7 +498,7 @@ struct ModelSession {
     read: Labels,
     used_at_ms: u64,
     is_over: bool,
-    /// Whether the host still has an id or a handle that opens.
+    /// Whether the host still has an id or a handle that airlock accepts.
     has_handle: bool,
 }
 
@@ -595,6 +732,13 @@ impl Sequence {
                 self.callers[caller].used_at_ms = self.now_ms;
                 self.read(run.session, &run.labels);
             }
+            let id = run.id.clone();
+            drop(run);
+            // A process that another test is just starting has a copy of the journal's lock.
+            let state = StateDir::open(self.place.scratch.path().to_owned()).unwrap();
+            while state.is_running(&id) {
+                std::thread::yield_now();
+            }
         }
     }
 
@@ -666,7 +810,7 @@ impl Sequence {
                 let (is_session, is_damage) = (self.below(2) == 0, self.below(3) == 0);
                 self.lose(is_session, is_damage);
             }
-            // The key is lost, so no handle opens.
+            // The key is lost, so airlock accepts no handle.
             _ => {
                 for session in self.sessions.iter_mut().filter(|it| !it.is_shared) {
                     session.has_handle = false;
@@ -687,7 +831,7 @@ fn no_sequence_ends_with_fewer_labels_than_were_read() {
         for _ in 0..24 {
             sequence.step();
         }
-        // At the end, everything is asked once more.
+        // At the end, all sessions are opened once more.
         sequence.forget();
         for _ in 0..4 {
             sequence.begin_session();

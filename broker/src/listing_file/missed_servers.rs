@@ -1,5 +1,5 @@
-//! Stores an empty file, beside the listings, for each server without a listing for which an
-//! earlier start waited without success. Later starts do not wait for such a server.
+//! Marks servers without a listing for which an earlier start waited without success. The mark is
+//! an empty file in the folder of the listings. Later starts do not wait for a marked server.
 
 use std::path::PathBuf;
 
@@ -31,6 +31,7 @@ impl ListingStore {
 mod tests {
     use super::*;
     use crate::tempdir::TempDir;
+    use crate::upstream::GroupsAndTags;
 
     #[test]
     fn server_is_missed_until_listed() {
@@ -42,7 +43,7 @@ mod tests {
         listings.note_missed(&a);
         assert!(listings.was_missed(&a) && !listings.was_missed(&b));
         assert!(listings.load(&a).is_none());
-        listings.store(&a, None, std::iter::empty());
+        listings.store(&a, None, &GroupsAndTags::default(), std::iter::empty());
         assert!(!listings.was_missed(&a));
     }
 }

@@ -1,6 +1,6 @@
-//! Stores the search texts of a listing beside it, because building them takes most of the time
-//! between a start and the first answer. A stored file is used only if it is complete and was built
-//! from exactly the same tools. Otherwise the texts are built again.
+//! Stores the search texts of a listing in a file next to the listing, because building them takes
+//! most of the time between a start and the first answer. A stored file is used only if it is
+//! complete and was built from exactly the same tools. Otherwise the texts are built again.
 
 use std::path::PathBuf;
 

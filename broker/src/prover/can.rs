@@ -3,15 +3,16 @@
 
 use airlock_core::level::Level;
 use airlock_core::policy::Policies;
-use airlock_core::policy_analysis::{
+use airlock_core::rules::Rules;
+use airlock_policy_analysis::{
     self, AllowQuery, Example, ExamplesByLevel, LEVELS, LabelAssumption, Seed, SolverProblem,
     ToolSubject,
 };
-use airlock_core::rules::Rules;
 
 use super::{ProofGround, ProofVerdict, Prover};
 
-/// Number of calls tried before a solver is asked, and number tried if no solver answers.
+/// Number of calls that are tried before a solver is asked, and number that are tried if no solver
+/// answers.
 const TRIES_FIRST: usize = 24;
 pub(crate) const TRIES_ALL: usize = 400;
 
@@ -55,7 +56,7 @@ impl Prover {
         } = case;
         let floor = rules.floor(&subject.tool);
         let open: Vec<Level> = wanted.iter().copied().filter(|it| *it >= floor).collect();
-        let mut seen = policy_analysis::explore(rules, subject, &open, seeds, TRIES_FIRST);
+        let mut seen = airlock_policy_analysis::explore(rules, subject, &open, seeds, TRIES_FIRST);
         let mut answers = Vec::new();
         let theory = rules.policies().map(|it| theory(&[it], subject));
         for level in wanted {
@@ -91,7 +92,7 @@ impl Prover {
         let level = question.level;
         let begun = self.begin();
         let why = match question.theory {
-            // There are only patterns, so every call has their level.
+            // Only patterns apply, so every call has their level.
             None if level == question.floor => "no call that fits the schema was found".to_owned(),
             None => return Reachability::Never(ProofGround::Text),
             Some(Err(why)) => why.clone(),
@@ -99,7 +100,7 @@ impl Prover {
                 ProofVerdict::Proved => return Reachability::Never(self.ground(begun)),
                 ProofVerdict::Open { why } => why,
                 ProofVerdict::Model(model) => {
-                    for example in policy_analysis::decide_model(rules, subject, &model) {
+                    for example in airlock_policy_analysis::decide_model(rules, subject, &model) {
                         seen.note(example);
                     }
                     unconfirmed(subject)
@@ -107,7 +108,7 @@ impl Prover {
             },
         };
         if seen.of(level).is_none() {
-            let more = policy_analysis::explore(rules, subject, &[level], seeds, TRIES_ALL);
+            let more = airlock_policy_analysis::explore(rules, subject, &[level], seeds, TRIES_ALL);
             more.of(level)
                 .into_iter()
                 .for_each(|it| seen.note(it.clone()));
@@ -118,7 +119,8 @@ impl Prover {
         }
     }
 
-    /// Asks whether policies allow a call that is decided at this level and at no milder one.
+    /// Asks whether policies allow a call that is decided at this level and not already at a milder
+    /// one.
     async fn between(
         &mut self,
         theory: &SolverProblem,
@@ -145,7 +147,7 @@ impl Prover {
     }
 }
 
-/// Returns the reason why no answer follows from a solver's model that no call confirms.
+/// Returns the reason why a solver's model that no call confirms gives no answer.
 pub(super) fn unconfirmed(subject: &ToolSubject) -> String {
     let why = match (subject.label_assumption, subject.lacks_sample()) {
         (LabelAssumption::Any, _) => {
@@ -160,8 +162,8 @@ pub(super) fn unconfirmed(subject: &ToolSubject) -> String {
     why.to_owned()
 }
 
-/// Returns the query for calls that are allowed with the approval of this level, without an error
-/// at it or below.
+/// Returns the query for calls that are allowed with the approval of this level, and that cause no
+/// error with this or less approval.
 fn lets(level: Level) -> AllowQuery {
     let approval = (0..).zip(LEVELS).find(|(_, it)| *it == level);
     let approval = approval.map_or(u8::MAX, |(approval, _)| approval);

@@ -26,7 +26,7 @@ pub(super) struct Cvc5 {
     _group: ProcessGroup,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The part of the next question that has been written.
+    /// The commands of the next question that were added so far.
     script: Vec<u8>,
 }
 

@@ -2,10 +2,10 @@
 //! sets of rules confirm, or a proof that there is none.
 
 use airlock_core::level::Level;
-use airlock_core::policy_analysis::{
+use airlock_core::rules::Rules;
+use airlock_policy_analysis::{
     self, AllowQuery, DecisionChange, LEVELS, RuleComparison, Seed, SolverProblem, ToolSubject,
 };
-use airlock_core::rules::Rules;
 
 use super::can::{TRIES_ALL, theory, unconfirmed};
 use super::{ProofGround, ProofVerdict, Prover};
@@ -61,7 +61,8 @@ impl Prover {
                 narrowed: DiffOutcome::Never(ProofGround::Text),
             };
         }
-        let mut found = policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
+        let mut found =
+            airlock_policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_FIRST);
         let asked = DiffQuery {
             pair,
             subject,
@@ -71,7 +72,8 @@ impl Prover {
         let wider = self.one_way(&asked, NEW, &mut found).await;
         let narrower = self.one_way(&asked, OLD, &mut found).await;
         if is_open(&wider, found.widened.as_ref()) || is_open(&narrower, found.narrowed.as_ref()) {
-            let more = policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_ALL);
+            let more =
+                airlock_policy_analysis::compare(pair.old, pair.new, subject, seeds, TRIES_ALL);
             found = found.or(more);
         }
         RuleChange {
@@ -80,8 +82,8 @@ impl Prover {
         }
     }
 
-    /// Proves that the rules of side `more` allow no call that the other side does not. The error
-    /// is the reason why this is not known.
+    /// Proves that the rules of side `more` allow no call that the other side does not. An error
+    /// says why this is not known.
     async fn one_way(
         &mut self,
         asked: &DiffQuery<'_>,
@@ -105,7 +107,8 @@ impl Prover {
                 ProofVerdict::Open { why } => open = Some(why),
                 ProofVerdict::Model(model) => {
                     let RulePair { old, new } = asked.pair;
-                    let made = policy_analysis::compare_model(old, new, asked.subject, &model);
+                    let made =
+                        airlock_policy_analysis::compare_model(old, new, asked.subject, &model);
                     *found = std::mem::take(found).or(made);
                     if is_found(found) {
                         return Err(String::new());
@@ -116,8 +119,8 @@ impl Prover {
         }
         match (open, theory.may_err(less)) {
             (Some(why), _) => Err(why),
-            // The other side may deny a call because of an error that the solver does not model.
-            // The solver then considers that call allowed.
+            // The solver's model does not include errors. The other side may deny a call because of
+            // an error, although the solver considers the call allowed.
             (None, Some(rule)) => Err(format!(
                 "the rule `{rule}` multiplies two values of a call, and denies if the product \
                  is too large; the solver cannot check this"
@@ -154,9 +157,9 @@ impl Prover {
 
 impl DiffQuery<'_> {
     /// Returns the questions: what the rules of side `more` allow with each approval, and the
-    /// queries of the other side that would be at most as strict. A call is never evaluated with
-    /// more approval than it needs, so errors there do not affect it. Queries with little approval
-    /// are therefore included even if patterns require more.
+    /// queries of the other side that are not stricter. A call is never evaluated with more
+    /// approval than it needs, so errors there do not affect it. Queries with little approval are
+    /// therefore included even if patterns require more.
     fn questions(&self, more: usize) -> Vec<(AllowQuery, Vec<AllowQuery>)> {
         let less = NEW - more;
         let [floor, other] = [more, less].map(|side| self.floors.get(side).copied());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use airlock_core::policy::{Policies, Rule};
-use airlock_core::policy_analysis::{
+use airlock_policy_analysis::{
     AllowQuery, Idle, IdleReason, LabelAssumption, RuleAblation, RuleQueries, Seed, ToolSubject,
     model_without, tried_without,
 };
@@ -25,7 +25,8 @@ const APPROVALS: std::ops::RangeInclusive<u8> = 0..=2;
 pub(crate) struct Review<'a> {
     pub(crate) policies: &'a Policies,
     pub(crate) subjects: &'a [ToolSubject],
-    /// Tools that need no permit, so a forbid can have an effect without any permit.
+    /// Tools that need no permit. A forbid for such a tool can have an effect although no rule
+    /// permits its calls.
     pub(crate) own: &'a [ToolSubject],
     pub(crate) seeds: &'a [Seed],
     /// Rules that are already known to have no effect.
@@ -63,9 +64,9 @@ enum RuleVerdict {
 }
 
 impl Prover {
-    /// Reviews all rules. Of several rules with the same effect, the later one is reported; the
-    /// earlier ones are then judged as if it were removed. Each removal is therefore correct by
-    /// itself, and so are all together.
+    /// Reviews all rules. If several rules have the same effect, the latest one is reported, and
+    /// the earlier ones are judged without it. Therefore each reported rule can be removed alone,
+    /// and all of them together.
     pub(crate) async fn review(&mut self, review: Review<'_>) -> ReviewReport {
         let mut found = ReviewReport::default();
         let mut gone = review.known.clone();
@@ -110,8 +111,8 @@ impl Prover {
             false if self.is_idle_here(&asked).await? => LabelAssumption::Configured,
             false => return Ok(RuleVerdict::Counts),
         };
-        // Rules already found to have no effect do not count here: two rules could make each other
-        // redundant.
+        // Rules that were already reported do not count here: otherwise two rules could make each
+        // other redundant.
         let left = asked.theories(gone, label_assumption)?;
         if !gone.is_empty() && !self.all_idle(&asked, &left).await? {
             return Ok(RuleVerdict::Counts);
@@ -202,8 +203,8 @@ impl Prover {
         ProofVerdict::Proved
     }
 
-    /// Checks the forbids for airlock's own tools. These need no permit, so a forbid has no effect
-    /// there only if other rules forbid the same calls.
+    /// Checks the forbids for airlock's own tools. These tools need no permit, so a forbid for them
+    /// has no effect only if other rules forbid the same calls.
     async fn is_covered_within(&mut self, asked: &RuleQuery<'_>) -> Result<bool, String> {
         if !asked.rule.forbids {
             return Ok(true);
@@ -263,7 +264,7 @@ impl Prover {
     ) -> Result<RuleVerdict, String> {
         let rule = asked.rule;
         let errs = all.iter().any(|it| it.errs);
-        // If a rule counted without an error, a call matches its condition.
+        // If a tried call made the rule count without an error, some call matches its condition.
         let is_dead =
             (errs || !asked.counts) && self.is_never(asked, all, RuleQueries::HOLDS).await?;
         if label_assumption == LabelAssumption::Configured {
@@ -272,8 +273,8 @@ impl Prover {
                 false => WaitReason::ForLabels,
             }));
         }
-        // A permit with an error permits nothing. A forbid with an error denies, perhaps where no
-        // other rule does.
+        // A permit with an error permits nothing. A forbid with an error denies the call, perhaps
+        // one that no other rule denies.
         let is_alone = match is_dead && (!errs || !rule.forbids) {
             true => false,
             false => !self.is_never(asked, all, RuleQueries::ALONE).await?,
@@ -325,7 +326,7 @@ impl Prover {
 struct RuleQuery<'a> {
     review: Review<'a>,
     rule: &'a Rule,
-    /// One tool of each kind: for the others, the question would be exactly the same.
+    /// One tool of each kind. For other tools of the kind, the question would be exactly the same.
     tools: Vec<ReviewedTool<'a>>,
     /// Number of tools that the rule applies to.
     about: usize,
@@ -340,7 +341,7 @@ struct ReviewedTool<'a> {
 }
 
 impl<'a> RuleQuery<'a> {
-    /// Returns `None` for a rule that decides one of the tried calls.
+    /// Returns `None` if the rule decides one of the tried calls.
     fn new(review: Review<'a>, rule: &'a Rule) -> Result<Option<Self>, String> {
         let is_about = |it: &&ToolSubject| review.policies.is_about(rule, &it.tool);
         let mut asked = Self {
@@ -370,7 +371,7 @@ impl<'a> RuleQuery<'a> {
             {
                 continue;
             }
-            let without = review.policies.without(rule, &subject.tool);
+            let without = RuleAblation::new(review.policies, rule, &subject.tool);
             let without = without.ok_or("Cedar cannot combine the rules")?;
             let tried = tried_without(&without, subject, review.seeds, TRIES);
             if tried.differs {

@@ -21,9 +21,9 @@ use airlock_core::id::ToolId;
 use airlock_core::labels::{Field, Labelling, Writes};
 use airlock_core::level::Level;
 use airlock_core::policy::{Policies, PolicyFile, Vocabulary};
-use airlock_core::policy_analysis::{self, Example, FlowSettings, ToolSubject};
 use airlock_core::rules::{PatternRule, Rules};
 use airlock_core::tool_pattern::ToolPattern;
+use airlock_policy_analysis::{Example, FlowSettings, ToolSubject};
 use codegen::description::Description;
 use serde_json::json;
 
@@ -220,7 +220,7 @@ fn sampled(set: &Set, seed: u64) -> Vec<Example> {
     let mut calls = Vec::new();
     for round in 0..ROUNDS_MAX {
         let seed = seed + 1_000 * round;
-        calls.extend(policy_analysis::schema_sample(
+        calls.extend(airlock_policy_analysis::schema_sample(
             &set.rules,
             &set.subject,
             seed,
@@ -243,7 +243,7 @@ fn hold(sets: &[Set]) -> usize {
         assert!(calls.len() >= CALLS, "{tool}: {} calls", calls.len());
         let answers = can(&mut prover, set);
         assert_eq!(against(&answers, &calls), None, "set {at}, {tool}");
-        // Each proof, attached to a wrong answer, is detected as wrong.
+        // The test attaches each proof to a wrong answer, and detects that it is wrong.
         for answer in answers {
             let found = match answer.found {
                 Reachability::Never(_) => {
@@ -286,8 +286,8 @@ fn impossible_levels_are_not_reached_by_10000_calls_with_ask_patterns() {
     );
 }
 
-/// A call that is allowed without approval is decided where a pattern asks. It is never evaluated
-/// with more approval, so an error there does not affect it.
+/// A pattern asks about a call that policies allow without approval. The policies are never
+/// evaluated with more approval, so an error at a higher level does not affect the call.
 #[test]
 fn level_without_approval_is_queried_where_pattern_asks() {
     let Some(mut prover) = prover() else { return };
@@ -318,7 +318,7 @@ fn level_without_approval_is_queried_where_pattern_asks() {
         matches!(widened.narrowed, DiffOutcome::Never(_)),
         "{widened:?}"
     );
-    // Approval that the pattern requires anyway changes nothing.
+    // A policy that asks for approval changes nothing if the pattern requires the approval anyway.
     let free = of("permit@ when { context.args.serial * 3 > 0 }");
     let granted = of(
         "permit@ when { context.approval >= 1 && context.args.serial * 3 > 0 } --- \
@@ -396,8 +396,8 @@ fn reachability_is_reported_per_level() {
     );
 }
 
-/// The number is required, and may not fit into 64 bits. Then rules do not see it, and a rule that
-/// reads it, or asks whether it is there, denies.
+/// The argument is a required number that may not fit into 64 bits. Rules do not see such a number,
+/// and a rule that reads it or tests for it denies the call.
 #[test]
 fn required_unmodelled_number_is_considered() {
     let never = ["never", "never", "never"];
@@ -410,7 +410,8 @@ fn required_unmodelled_number_is_considered() {
     check(other, never);
 }
 
-/// An argument that rules do not see denies at every approval, so that these rules do not differ.
+/// Calls with an argument that rules do not see are denied at every approval level, so these rules
+/// do not differ.
 #[test]
 fn unmodelled_argument_denies_at_every_approval() {
     let Some(mut prover) = prover() else { return };

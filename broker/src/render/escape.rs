@@ -63,7 +63,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
-            // These occur only between values, where they mean nothing.
+            // These characters occur only between values, where they have no meaning.
             '\n' | '\t' => out.push(c),
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => out.push('\n'),
@@ -115,7 +115,7 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
-            // The end of a line as Windows writes it.
+            // This is the line ending of Windows.
             '\r' if keep('\n') && rest.peek() == Some(&'\n') => out.push(c),
             c if keep(c) || !is_unsafe(c) => out.push(c),
             '\n' => out.push_str("\\n"),
@@ -129,8 +129,8 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character must be escaped. The two variation selectors of emoji and text stay: they
-/// are common, and too few to hide data in.
+/// Whether a character must be escaped. The two variation selectors of emoji and text are not
+/// escaped. They are common, and two characters are too few to hide data.
 fn is_unsafe(c: char) -> bool {
     codegen::text::is_invisible(c) && !matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }

@@ -69,15 +69,26 @@ pub fn explanation(explained: &Explanation) -> String {
     for (name, value) in facts(explained) {
         say("fact:", &format!("{name} {value}"));
     }
-    for Declassification { labels, by, at_ms } in &explained.declassified {
-        let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
-        let (labels, at) = (labels.join(", "), utc(*at_ms));
-        say("session:", &format!("{by} declassified {labels} at {at}"));
+    for it in &explained.declassified {
+        say("session:", &declassification(it));
     }
     if let Some(assuming) = explained.assuming {
         say("assuming:", assuming);
     }
     text
+}
+
+/// Returns who declassified what in a session.
+pub(crate) fn declassification(it: &Declassification) -> String {
+    let labels: Vec<&str> = it.labels.iter().map(Label::as_str).collect();
+    let mut done = Vec::new();
+    if !labels.is_empty() {
+        done.push(format!("declassified {}", labels.join(", ")));
+    }
+    if it.counts {
+        done.push("reset the counts".to_owned());
+    }
+    format!("{} {} at {}", it.by, done.join(" and "), utc(it.at_ms))
 }
 
 fn facts(explained: &Explanation) -> Vec<(String, Value)> {

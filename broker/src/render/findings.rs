@@ -33,8 +33,8 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
     text
 }
 
-/// Returns the findings of a run except the one that stopped the run, which the run's problem shows
-/// already.
+/// Returns the findings of a run, without the finding that stopped the run, because the run's
+/// problem already shows it.
 pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding> {
     report.findings.iter().filter(move |finding| {
         !report.error.as_ref().is_some_and(|error| {

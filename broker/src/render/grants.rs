@@ -49,6 +49,7 @@ fn entry(grant: &Grant) -> String {
 
 fn fixed(same: &FieldValue) -> String {
     match same {
+        FieldValue::Under(folder) => format!("{{ under = {} }}", quoted(folder)),
         FieldValue::Digest(digest) => format!("{{ digest = \"{digest}\" }}"),
         FieldValue::Is(json) => match serde_json::from_str::<String>(json) {
             Ok(text) => quoted(&text),

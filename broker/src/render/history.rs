@@ -85,6 +85,13 @@ fn describe(body: &Body) -> Option<String> {
             word(&answered.answer),
             answered.ms
         ),
+        Body::Stated(stated) => format!(
+            "call {}  {} stated that call {} {}",
+            stated.call.0,
+            escape::brief(&stated.statement.by, 80),
+            stated.statement.about,
+            stated.statement.outcome.in_words()
+        ),
         Body::GrantGiven(given) => grant_given(given),
         Body::GrantClaimed(claimed) => format!(
             "call {}  claims a use of grant {}",
@@ -129,7 +136,19 @@ fn describe(body: &Body) -> Option<String> {
             settled.ms,
             behind("; ", settled.why.as_deref())
         ),
+        Body::Reused(reused) => format!(
+            "call {}  {} is not made again: the outcome of call {} is reused, {}{}",
+            reused.call.0,
+            tool(&reused.tool),
+            escape::brief(&reused.from.to_string(), 80),
+            word(&reused.outcome),
+            code(reused.code)
+        ),
         Body::Resumed(_) => return None,
+        Body::Suspended(suspended) => format!(
+            "suspended: {} questions wait for an answer",
+            suspended.calls.len()
+        ),
         Body::Ended(ended) => format!(
             "ended {}{}{}, {} calls, {} ms",
             word(&ended.status),

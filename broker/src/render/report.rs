@@ -1,4 +1,4 @@
-//! Formats a report for a person: the value on stdout; the ending and the calls on stderr.
+//! Formats a report for a person. The value is for stdout; the ending and the calls are for stderr.
 
 use airlock_core::code::Code;
 use airlock_core::json::{self, Bounds};
@@ -41,6 +41,17 @@ pub fn value(value: &RawValue, is_escaped: bool) -> String {
 /// Returns the problem that ended a run, or `None` if the run is done.
 #[must_use]
 pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
+    if report.status == Status::Paused {
+        return Some(Problem::new(
+            "paused",
+            "the run waits for a person",
+            "a call needs approval; the answer can be given later, without a running process",
+            format!(
+                "`airlock runs waiting` lists the questions; `airlock run --resume {}` goes on",
+                report.run
+            ),
+        ));
+    }
     let code = report.code.unwrap_or(Code::Internal);
     let error = report.error.as_ref();
     let (what, why) = match (report.status, error) {
@@ -85,10 +96,12 @@ pub fn open_calls(report: &Report) -> Option<Problem> {
         let calls = report.calls.iter();
         calls.filter(|call| call.outcome == outcome).count()
     };
-    let (unsent, unknown) = (
-        count(ReportedOutcome::NotSent) + report.usage.calls_not_recorded as usize,
-        count(ReportedOutcome::Unknown),
-    );
+    let unsent = match report.status {
+        // These calls wait for the answers of people, and are made when the run is resumed.
+        Status::Paused => 0,
+        _ => count(ReportedOutcome::NotSent) + report.usage.calls_not_recorded as usize,
+    };
+    let unknown = count(ReportedOutcome::Unknown);
     let verb = |count: usize| if count == 1 { "was" } else { "were" };
     let not_sent = format!("{} {} not sent", counted(unsent, "call"), verb(unsent));
     let in_doubt = format!("the outcome of {} is unknown", counted(unknown, "call"));
@@ -290,7 +303,7 @@ fn advice(code: Code, report: &Report) -> String {
     }
 }
 
-/// Formats when to try again, if there was no capacity for a run.
+/// Formats the time after which to try again, for a run without capacity.
 pub(crate) fn run_again(retry_after_ms: u64) -> String {
     let seconds = retry_after_ms.div_ceil(1_000);
     format!("run it again in {} s", seconds.max(1))
@@ -320,6 +333,9 @@ fn next(code: Code) -> &'static str {
             "`airlock lock diff` shows the changes, `airlock lock` accepts them"
         }
         Code::ServerUnavailable => "check the server, and run the script again",
+        Code::LoginRequired => {
+            "log in with the command that the message names, and run the script again"
+        }
         Code::OutcomeUnknown => {
             "before you repeat the call, check at the server whether it had an effect"
         }
@@ -332,7 +348,9 @@ fn next(code: Code) -> &'static str {
         Code::LimitStack => "nest less deeply, or allow more with --limit recursion=…",
         Code::LimitOutput => "print less, or allow more with --limit flood=…",
         Code::LimitCalls => "call less often, or allow more with --max-calls",
-        Code::LimitPayload => "pass less at a time, or allow more with --limit args=… or value=…",
+        Code::LimitPayload => {
+            "pass less at a time, or allow more with --limit args=…, value=… or json-depth=…"
+        }
         Code::LimitSource => "make the script smaller, or allow more with --limit script=…",
         Code::LimitJournal => "call less often or with less, or allow more with --limit journal=…",
         Code::ScriptError | Code::CheckFailed => "correct the script",
@@ -341,6 +359,12 @@ fn next(code: Code) -> &'static str {
         Code::StateUnreadable => "`airlock grants list` reports which file cannot be read",
         Code::JournalUnwritable => "check the disk, or choose another folder with --state-dir",
         Code::Cancelled => "",
+        Code::ResumeDiverged => {
+            "run the script again with `--resume`; its calls are then matched by content"
+        }
+        Code::CannotResume => {
+            "run the command again, or resume the newest run of the chain; see `airlock runs list`"
+        }
         Code::Busy => "allow more with --limit runs=… or runs-memory=…",
         Code::EngineFault | Code::Internal => {
             "run the script again; if the error persists, report it with the run's journal"

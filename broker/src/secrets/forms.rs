@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 /// Minimum length of a secret that is also searched in encoded forms, in bytes. The base64 form of
-/// a shorter one could occur in any image by chance.
+/// a shorter secret could occur in any image by chance.
 const ENCODED_BYTES_MIN: usize = 6;
 
 const LOWER: &[u8; 16] = b"0123456789abcdef";
@@ -17,7 +17,7 @@ const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Form {
     pub(super) text: String,
-    /// Whether the characters next to it may contain bits of the secret, as in base64.
+    /// Whether the characters next to the text may contain bits of the secret, as in base64.
     pub(super) is_base64: bool,
 }
 
@@ -45,8 +45,8 @@ pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
-/// Returns the base64 text of a secret behind 0, 1 and 2 other bytes, in both alphabets, without
-/// the characters that depend on the bytes around it.
+/// Returns the base64 forms of a secret that follows 0, 1 or 2 other bytes, in both alphabets.
+/// Characters that depend on the bytes around the secret are left out.
 fn in_base64(secret: &str) -> impl Iterator<Item = Form> {
     let text = move |before: usize, is_for_urls: bool| {
         let mut bytes = vec![0; before];
@@ -75,8 +75,8 @@ fn hex(secret: &str, digits: &[u8; 16]) -> String {
 /// Returns the percent-encoded forms. Encoders differ in which characters they keep, in how they
 /// write a space, and in the case of the digits.
 fn in_urls(secret: &str) -> Vec<String> {
-    // RFC 3986, a component and a whole address in JavaScript, a path in Python, a form; and an
-    // encoder that keeps nothing.
+    // The characters that these encoders keep: RFC 3986, a component in JavaScript, a whole address
+    // in JavaScript, a path in Python, a form, and an encoder that keeps none.
     const KEPT: [Option<&str>; 6] = [
         Some("-._~"),
         Some("-._~!*'()"),

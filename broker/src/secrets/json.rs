@@ -4,38 +4,51 @@
 
 use std::borrow::Cow;
 
-use super::{MASK, Secrets};
+use airlock_core::masked_names::{MASK, MaskedNames};
+
+use super::Secrets;
 
 /// Returns the text with its secrets masked, or `None` if it contains none.
 pub(super) fn redact(secrets: &Secrets, json: &str) -> Option<String> {
     if secrets.is_empty() {
         return None;
     }
+    let mut names = MaskedNames::default();
+    let redacted = redact_with(secrets, json, &mut names);
+    let can_have_earlier_masks = json.contains(MASK) || json.contains("\\u");
+    match names.has_masked() && can_have_earlier_masks {
+        true => redact_with(secrets, json, &mut MaskedNames::with_earlier_masks()),
+        false => redacted,
+    }
+}
+
+fn redact_with(secrets: &Secrets, json: &str, names: &mut MaskedNames) -> Option<String> {
     let mut marks = Marks::new(secrets, json);
-    let (mut out, mut done) = (String::new(), 0);
-    let (mut at, mut names_redacted) = (0, 0_usize);
-    // The name of a member that can say that its value is a credential.
+    let (mut out, mut done, mut at) = (String::new(), 0, 0);
+    // The name of the member whose value is the next token, if the name can say that the value is a
+    // credential.
     let mut name = "";
-    while marks.is_any_from(at) {
-        let (from, token) = next_token(json, at, secrets.known.has_number)?;
+    let numbers_earlier_masks = names.numbers_earlier_masks();
+    while marks.is_any_from(at) || (numbers_earlier_masks && at < json.len()) {
+        let (from, token) = next_token(json, at, secrets.has_number())?;
         at = from + token.len();
-        let is_name = || {
-            json.get(at..)
-                .unwrap_or_default()
-                .trim_start()
-                .starts_with(':')
-        };
         let is_marked = marks.is_in(from, at) || !name.is_empty();
+        if !is_marked && !numbers_earlier_masks {
+            continue;
+        }
         let struck = is_marked.then(|| struck(secrets, name, token)).flatten();
-        name = if is_marked && is_name() { token } else { "" };
+        let role = Role::of(token, json.get(at..).unwrap_or_default());
+        let struck = match role {
+            Role::Value => struck,
+            Role::Name | Role::NameOfText => replaced_name(names, token, struck),
+        };
+        name = match role {
+            Role::NameOfText if is_marked => token,
+            _ => "",
+        };
         if let Some(text) = struck {
             out.push_str(json.get(done..from).unwrap_or_default());
-            out.push_str(&if name.is_empty() {
-                text
-            } else {
-                names_redacted += 1;
-                numbered(text, names_redacted)
-            });
+            out.push_str(&text);
             done = at;
         }
     }
@@ -43,14 +56,46 @@ pub(super) fn redact(secrets: &Secrets, json: &str) -> Option<String> {
     (done > 0).then_some(out)
 }
 
+/// What a token stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Value,
+    /// The name of a member whose value is a text.
+    NameOfText,
+    /// The name of another member.
+    Name,
+}
+
+impl Role {
+    /// Only the name of a member is followed by a colon.
+    fn of(token: &str, rest: &str) -> Self {
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        match value {
+            Some(value) if token.starts_with('"') => match value.starts_with('"') {
+                true => Self::NameOfText,
+                false => Self::Name,
+            },
+            _ => Self::Value,
+        }
+    }
+}
+
+/// Returns the replacement for the name of a member, given its masked form if it contains a secret.
+fn replaced_name(names: &mut MaskedNames, token: &str, masked: Option<String>) -> Option<String> {
+    // A name that cannot be decoded is not equal to any masked name.
+    let name = decoded(token).unwrap_or_default();
+    let masked = masked.map(|it| decoded(&it).unwrap_or_default().into_owned());
+    names.replacement(&name, masked).map(|it| quoted(&it))
+}
+
 /// The places in JSON text at which a secret can be. An escape can stand for any character, so a
-/// plain search can miss a secret. All other escapes are written as the forms of secrets contain
-/// them, and no start of a shape contains a character that needs one.
+/// plain search can miss a secret. The other escapes need no mark: the forms of secrets contain
+/// them in the same spelling, and no start of a shape contains a character that must be escaped.
 struct Marks<'a> {
     secrets: &'a Secrets,
     json: &'a str,
-    /// The next configured secret, the next start of a shape, and the next unusual escape. Each is
-    /// the end of the text if there is none.
+    /// The next configured secret, the next start of a shape, and the next unusual escape. A
+    /// position is the end of the text if there is no further one.
     next: [usize; 3],
 }
 
@@ -67,7 +112,7 @@ impl<'a> Marks<'a> {
 
     fn find(&self, kind: usize, from: usize) -> usize {
         let found = match kind {
-            0 => self.secrets.known.next(self.json, from),
+            0 => self.secrets.next_known(self.json, from),
             1 => self.secrets.next_shape(self.json, from),
             _ => self.next_escape(from),
         };
@@ -78,7 +123,7 @@ impl<'a> Marks<'a> {
         let rest = self.json.get(from..)?;
         let is_unusual = |at: &usize| match rest.as_bytes().get(at + 1) {
             Some(b'u' | b'/') => true,
-            Some(b'\\') => self.secrets.known.has_escape,
+            Some(b'\\') => self.secrets.has_escape(),
             _ => false,
         };
         let mut escapes = rest.match_indices('\\').map(|(at, _)| at);
@@ -89,10 +134,11 @@ impl<'a> Marks<'a> {
     fn is_any_from(&self, at: usize) -> bool {
         let end = self.json.len();
         let has_mark = self.next.iter().any(|it| *it < end);
-        at < end && (has_mark || self.secrets.known.has_number)
+        at < end && (has_mark || self.secrets.has_number())
     }
 
-    /// Returns whether a place is marked between `from` and `to`. Later calls ask for later places.
+    /// Returns whether a place is marked between `from` and `to`. Each call must ask for a later
+    /// place than the previous call.
     fn is_in(&mut self, from: usize, to: usize) -> bool {
         for kind in 0..self.next.len() {
             if self.next.get(kind).is_some_and(|it| *it < from) {
@@ -106,15 +152,6 @@ impl<'a> Marks<'a> {
         }
         let is_number = !self.json.get(from..).is_some_and(|it| it.starts_with('"'));
         is_number || self.next.iter().any(|it| *it < to)
-    }
-}
-
-/// Adds a number to a masked name. Without the number, two masked names could be equal, and a
-/// member would be lost.
-fn numbered(name: String, number: usize) -> String {
-    match (number, name.strip_suffix('"')) {
-        (2.., Some(open)) => format!("{open}#{number}\""),
-        _ => name,
     }
 }
 
@@ -153,9 +190,8 @@ fn text_bytes(inside: &str) -> Option<usize> {
 /// Returns the replacement for a text or number that contains a secret. A text is the value of the
 /// member `name`, or of no member.
 fn struck(secrets: &Secrets, name: &str, token: &str) -> Option<String> {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
     if !token.starts_with('"') {
-        return secrets.is_one(token).then(|| quoted(MASK));
+        return secrets.is_known_number(token).then(|| quoted(MASK));
     }
     match (decoded(token), decoded(name)) {
         (Some(text), Some(name)) => secrets
@@ -166,6 +202,10 @@ fn struck(secrets: &Secrets, name: &str, token: &str) -> Option<String> {
         // of it is masked.
         (None, _) => secrets.redact(token).map(|_| quoted(MASK)),
     }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn decoded(token: &str) -> Option<Cow<'_, str>> {
@@ -179,6 +219,12 @@ fn decoded(token: &str) -> Option<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn check(json: &str, expected: Option<&str>) {
@@ -238,9 +284,35 @@ mod tests {
         check(&format!(r#"{{"key":"{key}"}}"#), Some(r#"{"key":"***\n"}"#));
     }
 
+    /// The name of a member concerns its own value only.
+    #[test]
+    fn name_is_not_carried_over_a_value_that_is_no_text() {
+        let key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz";
+        for value in ["null", "true", "1", "[]", "{}", "123"] {
+            let name = format!(r#"{{"SecretAccessKey": {value}, "{key}": 1, "a": "{key}"}}"#);
+            check(&name, None);
+        }
+        let inside = format!(r#"{{"SecretAccessKey": {{"{key}": 1}}, "b": ["{key}"]}}"#);
+        check(&inside, None);
+        let list = format!(r#"["SecretAccessKey", "{key}"]"#);
+        check(&list, None);
+    }
+
+    #[test]
+    fn masked_name_stays_distinct_from_earlier_masks() {
+        check(
+            r#"{"***":1,"tok-123":2,"\u002a**":[{"***#2":3}]}"#,
+            Some(r#"{"***":1,"***#2":2,"***#3":[{"***#2#4":3}]}"#),
+        );
+        check(
+            r#"{"***":1,"b":{"***":2},"c":"tok-123"}"#,
+            Some(r#"{"***":1,"b":{"***":2},"c":"***"}"#),
+        );
+    }
+
     #[test]
     fn escape_next_to_secret_stays_intact() {
-        // In plain text both contain the secret `n987`, but in one of them the `n` belongs to an
+        // As plain text, both contain the secret `n987`. In one of them, the `n` belongs to an
         // escape.
         check(r#"["\n987"]"#, None);
         check(r#"["\n987", "n987\\"]"#, Some(r#"["\n987", "***\\"]"#));
@@ -251,7 +323,11 @@ mod tests {
     }
 
     /// Parts of texts. They contain secrets, parts of secrets, and characters that JSON escapes.
-    const PARTS: [&str; 14] = [
+    const PARTS: [&str; 18] = [
+        "SecretAccessKey",
+        "Authorization",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzzz",
+        "***",
         "tok-123",
         "tok-",
         "123",
@@ -293,21 +369,84 @@ mod tests {
         out + "\""
     }
 
-    proptest::proptest! {
+    /// A value of JSON, with texts and names made of [`PARTS`].
+    #[derive(Debug, Clone)]
+    enum Node {
+        Plain(&'static str),
+        Text(Vec<usize>),
+        List(Vec<Node>),
+        Object(Vec<(Vec<usize>, Node)>),
+    }
+
+    fn node() -> impl Strategy<Value = Node> {
+        let parts = || vec(0..PARTS.len(), 0..5);
+        let plain = select(&["null", "true", "false", "123456", "7", "{}", "[]"][..]);
+        let leaf = prop_oneof![plain.prop_map(Node::Plain), parts().prop_map(Node::Text)];
+        leaf.prop_recursive(3, 24, 5, move |inner| {
+            prop_oneof![
+                vec(inner.clone(), 0..5).prop_map(Node::List),
+                vec((parts(), inner), 0..5).prop_map(Node::Object),
+            ]
+        })
+    }
+
+    impl Node {
+        fn write(&self, escaped: &[bool], out: &mut String) {
+            let text = |parts: &[usize]| parts.iter().map(|it| PARTS[*it]).collect::<String>();
+            match self {
+                Self::Plain(plain) => out.push_str(plain),
+                Self::Text(parts) => out.push_str(&written(&text(parts), escaped)),
+                Self::List(items) => {
+                    out.push('[');
+                    for (number, item) in items.iter().enumerate() {
+                        out.push_str(if number > 0 { " , " } else { "" });
+                        item.write(escaped, out);
+                    }
+                    out.push(']');
+                }
+                Self::Object(members) => {
+                    out.push('{');
+                    let mut names = BTreeSet::new();
+                    for (name, member) in members {
+                        let name = text(name);
+                        if !names.insert(name.clone()) {
+                            continue;
+                        }
+                        out.push_str(if names.len() > 1 { ",\n" } else { "" });
+                        out.push_str(&written(&name, escaped));
+                        out.push_str(" : ");
+                        member.write(escaped, out);
+                    }
+                    out.push('}');
+                }
+            }
+        }
+    }
+
+    fn members(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => items.iter().map(members).sum(),
+            Value::Object(all) => all.len() + all.values().map(members).sum::<usize>(),
+            _ => 0,
+        }
+    }
+
+    proptest! {
         #[test]
         fn masked_json_is_the_masked_value(
-            texts in proptest::collection::vec(proptest::collection::vec(0..PARTS.len(), 0..6), 1..6),
-            escaped in proptest::collection::vec(proptest::bool::weighted(0.1), 1..40),
+            node in node(),
+            escaped in vec(proptest::bool::weighted(0.1), 1..40),
         ) {
-            let secrets = Secrets::new(["Bearer tok-123", "with \"quote\"", "n987"]);
-            let texts = texts.iter().map(|parts| parts.iter().map(|it| PARTS[*it]).collect::<String>());
-            let members = texts.enumerate().map(|(n, text)| format!("\"k{n}\" : {}", written(&text, &escaped)));
-            let json = format!("{{{}}}", members.collect::<Vec<_>>().join(",\n"));
-            let mut expected: serde_json::Value = serde_json::from_str(&json).unwrap();
-            secrets.redact_value(&mut expected);
+            let secrets = Secrets::new(["Bearer tok-123", "with \"quote\"", "n987", "123456"]);
+            let mut json = String::new();
+            node.write(&escaped, &mut json);
+            let exact: Value = serde_json::from_str(&json).unwrap();
+            let mut expected = exact.clone();
+            secrets.redact_whole(&mut expected);
             let shown = redact(&secrets, &json).unwrap_or(json);
-            let found: serde_json::Value = serde_json::from_str(&shown).unwrap();
-            proptest::prop_assert_eq!(found, expected);
+            let found: Value = serde_json::from_str(&shown).unwrap();
+            prop_assert_eq!(members(&found), members(&exact));
+            prop_assert_eq!(found, expected);
         }
     }
 }

@@ -15,6 +15,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
+pub(super) use header::token_after_scheme;
+
 /// The number of characters by which a run is judged. Longer runs are masked as a whole.
 const LOOKED_AT_BYTES: usize = 128;
 
@@ -25,7 +27,7 @@ struct Shape {
         expect(dead_code, reason = "tests name the shape that failed")
     )]
     name: &'static str,
-    /// Texts with which a credential of this shape begins, or which stand before it.
+    /// Texts at the beginning of a credential of this shape, or directly before it.
     starts: &'static [&'static str],
     rule: Rule,
 }
@@ -54,13 +56,13 @@ enum Rule {
     Basic,
 }
 
-/// A run of at least this many characters of one kind. Characters of any token that follow belong
-/// to it too.
+/// A run of at least this many characters of one kind. Token characters that follow it directly
+/// belong to the run too.
 #[derive(Clone, Copy)]
 struct Run {
     of: fn(u8) -> bool,
     bytes_min: usize,
-    /// Whether one of them must be a digit, because without one the run could be a word.
+    /// Whether the run must contain a digit. A run without digits could be a word.
     has_digit: bool,
 }
 
@@ -90,6 +92,11 @@ static SHAPES: &[Shape] = &[
             "aws_secret_key", "AWS_SECRET_KEY", "session_token", "SESSION_TOKEN", "SessionToken", "sessionToken",
         ],
         rule: Rule::Value(with_digit(is_base64, 40)),
+    },
+    Shape {
+        name: "api-key",
+        starts: &["api_key", "api-key", "apiKey", "ApiKey", "Api-Key", "API_KEY", "API-KEY"],
+        rule: Rule::Value(with_digit(is_token, 20)),
     },
     Shape { name: "anthropic", starts: &["sk-ant-"], rule: Rule::Token(run(is_token, 20)) },
     Shape { name: "azure-storage", starts: &["AccountKey=", "SharedAccessKey="], rule: Rule::After(run(is_base64, 40)) },
@@ -180,7 +187,8 @@ fn is_in_cookie(byte: u8) -> bool {
     is_dotted(byte) || byte == b'%'
 }
 
-/// Finds the starts of all shapes. `None` if it could not be built, which a test rules out.
+/// Finds the starts of all shapes. `None` if the automaton could not be built; a test checks that
+/// it can be.
 static STARTS: LazyLock<Option<Starts>> = LazyLock::new(Starts::build);
 
 struct Starts {
@@ -284,7 +292,7 @@ impl Rule {
             Self::PrivateKey => return private_key::find(text, floor, start),
             Self::UrlPassword => return url::password(text, start),
             Self::TelegramBot => return telegram_bot(text, start),
-            // Names of values can begin in any way, such as `awsSecretAccessKey`.
+            // The name of a value may have any beginning, as in `awsSecretAccessKey`.
             Self::Value(run) => {
                 let from = header::value(text, start.end)?;
                 return Some(from..run.end(text, from)?);
@@ -317,7 +325,8 @@ impl Run {
     }
 }
 
-/// Returns the end of a run of characters. A dot at its end belongs to the sentence.
+/// Returns the end of a run of characters. A dot at the end does not belong to the run, because it
+/// usually ends a sentence.
 fn end_of_run(text: &[u8], from: usize, of: fn(u8) -> bool) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     let run = rest.iter().take_while(|byte| of(**byte)).count();

@@ -17,7 +17,8 @@ const TEXTS: [&str; 6] = [
 ];
 /// Members of a tool that are not offered to anyone, or whose only text is a title.
 const DECORATION: [&str; 4] = ["annotations", "_meta", "icons", "execution"];
-/// Members of a schema whose own members have names of the schema's author.
+/// Members of a schema that are objects with names chosen by the schema's author, such as
+/// `properties`.
 const NAMED: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -29,7 +30,7 @@ const NAMED: [&str; 6] = [
 /// Members of a schema that are values, and not schemas.
 const VALUES: [&str; 2] = ["enum", "const"];
 
-/// Returns whether a secret stands in the structure of a tool.
+/// Returns whether the structure of a tool contains a secret.
 pub(super) fn contains_secret(secrets: &Secrets, tool: &Value) -> bool {
     let Some(members) = tool.as_object() else {
         return is_in_value(secrets, tool);
@@ -42,7 +43,7 @@ pub(super) fn contains_secret(secrets: &Secrets, tool: &Value) -> bool {
     })
 }
 
-/// Returns whether a secret stands in the structure of a schema.
+/// Returns whether the structure of a schema contains a secret.
 pub(super) fn is_in_schema(secrets: &Secrets, schema: &Value) -> bool {
     match schema {
         Value::Array(items) => items.iter().any(|item| is_in_schema(secrets, item)),
@@ -62,11 +63,11 @@ fn is_in_members(secrets: &Secrets, members: &Map<String, Value>) -> bool {
     })
 }
 
-/// Returns whether a secret stands anywhere in a value.
+/// Returns whether a value contains a secret at any place.
 fn is_in_value(secrets: &Secrets, value: &Value) -> bool {
     match value {
         Value::String(text) => is_in_text(secrets, text),
-        Value::Number(number) => secrets.is_one(&number.to_string()),
+        Value::Number(number) => secrets.is_number(number),
         Value::Array(items) => items.iter().any(|item| is_in_value(secrets, item)),
         Value::Object(members) => members
             .iter()

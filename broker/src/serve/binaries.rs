@@ -21,7 +21,7 @@ pub(super) fn put_away(
     value: &RawValue,
     mut keep: impl FnMut(usize, StoredContent) -> String,
 ) -> Option<Box<RawValue>> {
-    // A value whose text contains neither key has no binaries, so it is not parsed.
+    // A value that contains neither key has no binaries, so it need not be parsed.
     if !value.get().contains("\"mimeType\"") && !value.get().contains("\"blob\"") {
         return None;
     }

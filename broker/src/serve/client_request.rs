@@ -1,6 +1,6 @@
 //! Requests that a run sends to its host: a question to the person, or a sampling request to the
-//! model. Each is an MCP request, delivered as the host's era requires. The sender interprets the
-//! reply.
+//! model. Each is an MCP request, delivered as the host's era requires. The part of airlock that
+//! sends the request interprets the reply.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -123,7 +123,7 @@ impl ClientRequest {
         }
     }
 
-    /// Delivers the result. The result is dropped if the request was withdrawn in the meantime.
+    /// Delivers the result, unless the request was withdrawn in the meantime.
     pub(super) fn fulfil(self, result: Value) {
         let Self { reply, clock, .. } = self;
         drop(clock);

@@ -1,10 +1,16 @@
 //! Finds content blocks in a tool's result. A host that calls the tool directly gets images, sounds
 //! and resources as content blocks, not as text that encodes them.
 
-use serde_json::Value;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::render::escape;
+
+/// The types of images that models view.
+const VIEWABLE: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Maximum size of an image that a result contains, in bytes. Model APIs accept about 5 MB in base64.
+pub(super) const IMAGE_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Returns the content blocks of a value. Returns `None` if the value is not a list of content
 /// blocks, or if its text is longer than `text_bytes_max`. Texts are escaped, because a host may
@@ -16,6 +22,13 @@ pub(super) fn of_value(value: &RawValue, text_bytes_max: usize) -> Option<Vec<Va
     let fits = text_bytes.sum::<usize>() <= text_bytes_max;
     blocks.iter_mut().for_each(escape::texts);
     (is_content && fits).then_some(blocks)
+}
+
+/// Returns an image block, if models can view images of this type and size.
+pub(super) fn image(bytes: &[u8], mime: &str) -> Option<Value> {
+    let is_shown = VIEWABLE.contains(&mime) && bytes.len() <= IMAGE_BYTES_MAX;
+    let encoded = || BASE64_STANDARD.encode(bytes);
+    is_shown.then(|| json!({"type": "image", "data": encoded(), "mimeType": mime}))
 }
 
 fn is_block(block: &Value) -> bool {
@@ -37,11 +50,19 @@ fn text_of<'a>(block: &'a Value, path: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn check(value: Value, is_content: bool) {
         let raw = RawValue::from_string(value.to_string()).unwrap();
         assert_eq!(of_value(&raw, 10).is_some(), is_content, "{value}");
+    }
+
+    #[test]
+    fn only_viewable_images_become_blocks() {
+        let block = json!({"type": "image", "data": "YWJj", "mimeType": "image/png"});
+        assert_eq!(image(b"abc", "image/png"), Some(block));
+        assert_eq!(image(b"abc", "image/svg+xml"), None);
+        assert_eq!(image(b"abc", "audio/wav"), None);
+        assert_eq!(image(&vec![0; IMAGE_BYTES_MAX + 1], "image/png"), None);
     }
 
     #[test]

@@ -11,10 +11,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::list_reads::ListReads;
 use super::notifications::HostNotifications;
+use super::resumed_runs::ResumedRuns;
 use super::rpc::{self, RpcErrorResponse};
 use super::seal::{Seal, SealKeyError};
 use super::session::ListedTools;
 use super::settings::ServeSettings;
+use super::shown_list::{self, FirstShown, ShownTools};
 use super::shutdown::Shutdown;
 use crate::broker::tool_index::{ToolIndex, filter};
 use crate::broker::{ServerState, ServerStatus};
@@ -27,7 +29,7 @@ use airlock_sandbox::clock::Clock;
 /// have to poll the lists.
 const LISTENERS_MAX: usize = 1_000;
 
-/// Cheap to clone; all clones share one state.
+/// The shared state. Cheap to clone; all clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct ServeContext(Arc<Inner>);
 
@@ -42,8 +44,10 @@ struct Inner {
     listeners: Arc<Semaphore>,
     /// The tools of the list that was last shown to any host.
     latest_list: Mutex<Option<ListedTools>>,
+    first_shown: FirstShown,
     list_reads: ListReads,
     notifications: HostNotifications,
+    resumed_runs: ResumedRuns,
     /// The client capabilities declared to servers of the older era.
     declared: watch::Sender<Option<ClientCapabilities>>,
     /// Until this moment, requests wait for servers whose tools are not known yet.
@@ -62,7 +66,7 @@ pub(super) struct ServedTools {
 }
 
 impl ServedTools {
-    /// `list` is the list that `tools/list` returns.
+    /// `list` is the part of the list of `tools/list` that can change.
     pub(super) fn new(index: ToolIndex, list: Vec<Value>) -> Self {
         Self {
             index: Arc::new(index),
@@ -115,8 +119,10 @@ impl ServeContext {
             ending: Shutdown::default(),
             listeners: Arc::new(Semaphore::new(LISTENERS_MAX)),
             latest_list: Mutex::default(),
+            first_shown: FirstShown::default(),
             list_reads: ListReads::default(),
             notifications: HostNotifications::default(),
+            resumed_runs: ResumedRuns::default(),
             declared: watch::Sender::new(None),
         })))
     }
@@ -152,6 +158,16 @@ impl ServeContext {
     /// Notifications from offered servers.
     pub(super) fn notifications(&self) -> &HostNotifications {
         &self.0.notifications
+    }
+
+    /// Returns what the list of tools shows of the tools of servers.
+    pub(super) fn shown_tools(&self, tool_index: &ToolIndex) -> Arc<ShownTools> {
+        shown_list::shown_now(&self.0.first_shown, self.settings(), tool_index)
+    }
+
+    /// Results of runs that hosts resumed by their id.
+    pub(super) fn resumed_runs(&self) -> &ResumedRuns {
+        &self.0.resumed_runs
     }
 
     pub(super) fn latest_list(&self) -> Option<ListedTools> {

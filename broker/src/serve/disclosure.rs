@@ -1,7 +1,6 @@
 //! Decides which tools a session may call, and builds the documented errors for other tools.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use airlock_core::code::Code;
 use airlock_core::session::{DESCRIPTIONS_URI, DisclosedTools};
@@ -9,43 +8,162 @@ use codegen::uses::Uses;
 use serde_json::{Value, json};
 
 use super::context::ServeContext;
+use super::host_limits::encoded_bytes;
+use super::request::Request;
 use super::rpc::{self, sanitize};
+use super::run_description;
 use super::session::{HostSession, ListedTools};
-use crate::broker::tool_index::{ListedTool, ToolIndex};
+use super::shown_list::{self, ShownList};
+use crate::broker::tool_index::details::{ToolDetails, look_up, server_disabled_text};
+use crate::broker::tool_index::{DETAILS, ListedTool, ToolIndex};
 
 /// Returns the tools that a run of this session may call: those whose descriptions the session has
 /// read, and those that the list showed in full.
 ///
 /// Some hosts never request the list in this session, because they cache it or have no session. For
-/// such a host, the list that was last shown to any host counts, or else the tools that exist at
-/// the host's first call.
+/// such a host, the list that was last shown to any host counts, or else the list that it would get
+/// at its first call. Either counts only as far as this host shows it to its model.
 pub(super) fn disclosed_tools(
     context: &ServeContext,
     tool_index: &ToolIndex,
-    session: &HostSession,
+    request: &Request,
 ) -> DisclosedTools {
-    if tool_index.at_once.is_some() {
-        session.assume_list(|| context.latest_list().unwrap_or_else(|| listed(tool_index)));
+    if !request.session.was_shown_list() {
+        let shown = shown_to(context, tool_index, request);
+        if let Some(listed) = listed(context, tool_index, &shown) {
+            let session = &request.session;
+            session.assume_list(context.latest_list().unwrap_or(listed));
+        }
     }
-    session.disclosed()
+    let mut disclosed = request.session.disclosed();
+    let disabled = request.session.disabled_servers();
+    disclosed.retain(|tool| !disabled.contains(&*tool.server.0));
+    disclosed
 }
 
-/// Returns the tools whose descriptions the list shows in full. Tools that a rule always denies are
-/// included although no list shows them: a call of such a tool is denied by the rule.
-fn listed(tool_index: &ToolIndex) -> ListedTools {
-    let tools = tool_index.known.decision_context.catalog.tools();
-    let listed = tools.map(|tool| (tool.id.clone(), tool.description_digest));
-    Arc::new(listed.collect())
+fn shown_to(context: &ServeContext, tool_index: &ToolIndex, request: &Request) -> ShownList {
+    ShownList {
+        tools: context.shown_tools(tool_index),
+        chars_max: request.limits(context.settings()).description_chars_max,
+    }
 }
 
-/// Records in the session that the list of tools was shown.
-pub(super) fn list(context: &ServeContext, tool_index: &ToolIndex, session: &HostSession) {
-    let shown = match &tool_index.at_once {
-        Some(_) => listed(tool_index),
-        None => ListedTools::default(),
+/// Returns the tools that this list describes in full, or `None` if it describes none.
+fn listed(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    shown: &ShownList,
+) -> Option<ListedTools> {
+    if context.settings().lists_whole() {
+        return Some(shown_list::digests_of_whole_entries(
+            tool_index,
+            shown.chars_max,
+        ));
+    }
+    run_description::declares(tool_index, shown).then(|| shown.digests().clone())
+}
+
+/// Records in the session that the list of tools was shown, and returns what it shows.
+pub(super) fn list(context: &ServeContext, tool_index: &ToolIndex, request: &Request) -> ShownList {
+    let shown = shown_to(context, tool_index, request);
+    let listed = listed(context, tool_index, &shown);
+    request.session.note_list(listed.as_ref());
+    if let Some(listed) = listed {
+        context.set_latest_list(listed);
+    }
+    shown
+}
+
+/// Returns full descriptions and records in the session that they were shown.
+pub(super) fn disclose<'a>(
+    context: &ServeContext,
+    tool_index: &'a ToolIndex,
+    session: &HostSession,
+    wanted: &[String],
+) -> Result<ToolDetails<'a>, String> {
+    count_fetch(context, tool_index, session)?;
+    let details = look_up(tool_index, wanted, &session.disabled_servers());
+    session.disclose(&details.current());
+    Ok(details)
+}
+
+fn count_fetch(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    session: &HostSession,
+) -> Result<(), String> {
+    let fetched = session.fetch(context.now_ms());
+    tool_index.broker.note_fetch(fetched.is_err());
+    fetched.map_err(|too_often| too_often.to_string())
+}
+
+/// Full descriptions as a text for a host's model.
+pub(super) struct DetailsText {
+    pub(super) text: String,
+    /// Whether any of the names is the name of a tool.
+    pub(super) is_found: bool,
+}
+
+/// Formats descriptions, and the names of tools whose descriptions are left out.
+pub(super) type FormatDetails<'a> = &'a dyn Fn(ToolDetails<'_>, &[String]) -> String;
+
+/// Returns full descriptions as a text of at most `encoded_bytes_max` bytes in JSON, because the
+/// host cuts a longer one, and records in the session that they were shown. Tools whose description
+/// does not fit are left out. If not even the first one fits, the text contains its beginning; the
+/// tool is disclosed when the rest was read with `read_result`.
+pub(super) fn disclose_within(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    session: &HostSession,
+    wanted: &[String],
+    (format, encoded_bytes_max): (FormatDetails<'_>, usize),
+) -> Result<DetailsText, String> {
+    count_fetch(context, tool_index, session)?;
+    let hidden = session.disabled_servers();
+    let shown = |count: usize| {
+        let (first, others) = wanted.split_at(count.min(wanted.len()));
+        let details = look_up(tool_index, first, &hidden);
+        let tools = details.current();
+        (format(details, others), tools)
     };
-    session.note_list(&shown);
-    context.set_latest_list(shown);
+    let (mut text, mut tools) = shown(wanted.len());
+    let is_found = !tools.is_empty();
+    let (mut fitting, mut too_many) = (0, wanted.len());
+    if encoded_bytes(&text) > encoded_bytes_max {
+        while too_many - fitting > 1 {
+            let count = fitting.midpoint(too_many);
+            match encoded_bytes(&shown(count).0) <= encoded_bytes_max {
+                true => fitting = count,
+                false => too_many = count,
+            }
+        }
+        (text, tools) = shown(fitting.max(1));
+    }
+    if let ([tool], true) = (&*tools, encoded_bytes(&text) > encoded_bytes_max) {
+        let uri = format!("{DESCRIPTIONS_URI}?tools={}", tool.id);
+        text = session.keep_description(uri, &text, tool, encoded_bytes_max);
+    } else {
+        session.disclose(&tools);
+    }
+    Ok(DetailsText { text, is_found })
+}
+
+/// Names tools whose descriptions were left out, and says how to read them.
+pub(super) fn left_out(names: &[String]) -> String {
+    const NAMED_MAX: usize = 20;
+    let named: Vec<_> = names
+        .iter()
+        .take(NAMED_MAX)
+        .map(|it| sanitize(it))
+        .collect();
+    let more = match names.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "not shown, because this host cuts long results: {}{more}; read them with {DETAILS}",
+        named.join(", ")
+    )
 }
 
 /// Returns the tools that a script uses or declares without access to their descriptions: they are
@@ -54,7 +172,7 @@ pub(super) fn list(context: &ServeContext, tool_index: &ToolIndex, session: &Hos
 pub(super) fn missing(
     context: &ServeContext,
     tool_index: &ToolIndex,
-    session: &HostSession,
+    request: &Request,
     uses: &Uses,
     declared: &[String],
 ) -> Result<Vec<String>, Value> {
@@ -73,20 +191,16 @@ pub(super) fn missing(
         );
         return Err(json!({"error": {"code": "TOOL_NOT_FOUND", "message": message}}));
     }
-    let disclosed = disclosed_tools(context, tool_index, session);
-    // The script computes which descriptions it reads, so this check cannot know them. The run
-    // checks each call.
-    if uses.described.others {
-        return Ok(Vec::new());
-    }
+    let disclosed = disclosed_tools(context, tool_index, request);
     let described = uses.described.names.iter();
     let described: HashSet<&str> = described
         .filter_map(|name| Some(tool_index.find(name)?.name.as_str()))
         .collect();
     let is_used = |tool: &ListedTool| {
         let Uses { members, names, .. } = uses;
-        let member = (tool.global.clone(), tool.tool.member.clone());
-        members.contains(&member)
+        let is_named = |member: &str| members.contains(&(tool.global.clone(), member.to_owned()));
+        is_named(&tool.tool.member)
+            || is_named(&tool.tool.id.tool.0)
             || (!tool.tool.flat.is_empty() && names.contains(&tool.tool.flat))
             || declared.iter().any(|name| {
                 tool_index
@@ -94,6 +208,16 @@ pub(super) fn missing(
                     .is_some_and(|found| found.name == tool.name)
             })
     };
+    let disabled = request.session.disabled_servers();
+    let mut used = tool_index.tools.iter().filter(|tool| is_used(tool));
+    if let Some(tool) = used.find(|tool| disabled.contains(&*tool.tool.id.server.0)) {
+        return Err(server_disabled(&tool.tool.id.server.0));
+    }
+    // The script computes which descriptions it reads, so this check cannot know them. The run
+    // checks each call.
+    if uses.described.others {
+        return Ok(Vec::new());
+    }
     // Each call is checked against the tool's current description.
     let catalog = tool_index.broker.catalog();
     let is_allowed = |tool: &ListedTool| disclosed.allows(&tool.in_catalog(&catalog));
@@ -108,6 +232,12 @@ pub(super) fn missing(
 /// Builds the error for a tool that a rule always denies.
 pub(super) fn denied(why: &str) -> Value {
     json!({"error": {"code": Code::Denied, "message": why}})
+}
+
+/// Builds the error for a tool of a server that the model has disabled.
+pub(super) fn server_disabled(server: &str) -> Value {
+    let message = server_disabled_text(server);
+    json!({"error": {"code": "SERVER_DISABLED", "message": message}})
 }
 
 /// Builds the documented error for tools whose descriptions must be read first.

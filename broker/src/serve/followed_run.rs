@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use super::client_request::{ClientRequest, DeliveryMode};
 use super::logging::LogForwarder;
 use crate::broker::{Broker, Cancel, IdleFlag, ReachedLabels, RunHandle};
+use crate::client_bridge::{CallProgress, ProgressReports};
 use crate::run_event::RunEvent;
 
 /// Maximum time to collect further requests of a run after its first one. The run's thread sends
@@ -29,6 +30,8 @@ pub(super) struct FollowedRun {
     pub(super) script: FollowedScript,
     run: String,
     pub(super) asked_elsewhere: HashSet<CallId>,
+    /// Calls about which the broker's own approver was asked, because the host refused at once.
+    pub(super) passed_on: HashSet<CallId>,
     /// Requests that the host holds and has not answered.
     pub(super) handed: Vec<ClientRequest>,
 }
@@ -39,9 +42,14 @@ pub(super) struct RunLinks {
     pub(super) broker: Broker,
     pub(super) client_requests: mpsc::UnboundedReceiver<ClientRequest>,
     pub(super) delivery: DeliveryMode,
-    /// Whether the broker's own approver is asked, because the host cannot ask a person.
+    /// Whether the broker's own approver is asked about every call, because the host cannot ask a
+    /// person.
     pub(super) asks_elsewhere: bool,
+    /// New members of [`FollowedRun::passed_on`].
+    pub(super) passed_on: mpsc::UnboundedReceiver<CallId>,
     pub(super) logs: LogForwarder,
+    /// What servers report of the progress of calls, if the host wants it.
+    pub(super) reports: Option<ProgressReports>,
     pub(super) reached: ReachedLabels,
     pub(super) rest: IdleFlag,
 }
@@ -56,6 +64,22 @@ pub(super) struct FollowedScript {
     pub(super) is_direct: bool,
 }
 
+/// The calls about which no person could be asked.
+#[derive(Debug)]
+pub(super) enum UnaskedCalls {
+    All,
+    Only(HashSet<CallId>),
+}
+
+impl UnaskedCalls {
+    pub(super) fn contains(&self, call: CallId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(calls) => calls.contains(&call),
+        }
+    }
+}
+
 impl FollowedRun {
     pub(super) fn new(running: RunHandle, links: RunLinks, script: FollowedScript) -> Self {
         Self {
@@ -64,6 +88,7 @@ impl FollowedRun {
             script,
             run: String::new(),
             asked_elsewhere: HashSet::new(),
+            passed_on: HashSet::new(),
             handed: Vec::new(),
         }
     }
@@ -108,6 +133,36 @@ impl FollowedRun {
         }
     }
 
+    /// Returns the last report of a call that has ended, if the host has not got it yet.
+    pub(super) fn take_last_report(&mut self, call: CallId) -> Option<CallProgress> {
+        self.links.reports.as_mut()?.take_last(call)
+    }
+
+    /// Notes that the broker's own approver is asked about this call, because the host refused at
+    /// once.
+    pub(super) fn note_passed_on(&mut self, call: CallId) {
+        self.passed_on.insert(call);
+        self.asked_elsewhere.insert(call);
+    }
+
+    /// Notes all calls that were passed on so far.
+    pub(super) fn note_all_passed_on(&mut self) {
+        while let Ok(call) = self.links.passed_on.try_recv() {
+            self.note_passed_on(call);
+        }
+    }
+
+    /// Returns the calls about which neither the host nor another approver could ask a person.
+    pub(super) fn unasked(&self) -> UnaskedCalls {
+        if self.links.broker.approval_place().is_some() {
+            UnaskedCalls::Only(HashSet::new())
+        } else if self.links.asks_elsewhere {
+            UnaskedCalls::All
+        } else {
+            UnaskedCalls::Only(self.passed_on.clone())
+        }
+    }
+
     pub(super) fn note(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Started { run } => self.run = run.0.to_string(),
@@ -119,5 +174,13 @@ impl FollowedRun {
             }
             _ => {}
         }
+    }
+}
+
+/// Returns the next report of progress. Never returns if there are no more.
+pub(super) async fn next_report(reports: &mut Option<ProgressReports>) -> CallProgress {
+    match reports {
+        Some(reports) => reports.next().await,
+        None => std::future::pending().await,
     }
 }

@@ -1,16 +1,23 @@
 //! Asks the person at the host about a call, with an MCP elicitation. Builds the message and
-//! interprets the answer. The host only transmits both and decides nothing.
+//! interprets the answer. The host only transmits both and can only refuse.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::decide::{Answer, Question};
 use airlock_core::grant::{Scope, Terms};
+use airlock_core::id::CallId;
 use airlock_core::level::Level;
+use airlock_core::statement::StatedOutcome;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::client_request::{APPROVAL_KEY, ClientRequestQueue, ELICITATION};
 use super::rpc;
-use crate::approver::{AnswerFuture, Approver, QuestionRow, rows};
+use super::session::HostSession;
+use crate::approver::{AnswerFuture, Approver, QuestionRow, SettledCall, is_json, rows};
 use crate::client_bridge::ClientReply;
 use crate::render::escape;
 
@@ -23,27 +30,116 @@ const ALLOW_TOOL: &str = "allow-tool";
 const ALLOW_DECLASSIFIED: &str = "allow-declassified";
 const ALLOW_SESSION: &str = "allow-session";
 const REFUSE: &str = "refuse";
+const HAPPENED: &str = "happened";
+const DID_NOT_HAPPEN: &str = "did-not-happen";
 /// Number of uses that the answer `allow-tool` grants if it contains no number.
 const USES_DEFAULT: u32 = 20;
 const USES_MAX: u64 = 1_000;
+/// A refusal that arrives sooner was sent by the host, not by a person.
+const HUMAN_REACTION_MIN: Duration = Duration::from_secs(1);
 
-/// An approver that asks the person at the host.
-#[derive(Debug)]
-pub(super) struct HostApprover(pub(super) ClientRequestQueue);
+/// An approver that asks the person at the host. Some hosts declare that they can show questions, and
+/// decline each one themselves. Such a question goes to the broker's approver, unless a person has
+/// answered in the session.
+pub(super) struct HostApprover {
+    pub(super) client_requests: ClientRequestQueue,
+    pub(super) session: Arc<HostSession>,
+    /// The broker's approver.
+    pub(super) other: Option<Arc<dyn Approver>>,
+    /// Gets the calls whose questions go to the broker's approver.
+    pub(super) passed_on: mpsc::UnboundedSender<CallId>,
+}
 
 impl Approver for HostApprover {
     fn ask(&self, question: Question) -> AnswerFuture<'_> {
         Box::pin(async move {
             let key = format!("{APPROVAL_KEY}{}", question.call.0);
-            match self.0.want(key, ELICITATION, params(&question)).await {
+            let asked_at = Instant::now();
+            let params = params(&question);
+            let reply = self.client_requests.want(key, ELICITATION, params).await;
+            let is_late = asked_at.elapsed() >= HUMAN_REACTION_MIN;
+            let is_by_person = is_filled_in(&reply) || is_late;
+            if reply != ClientReply::Nothing {
+                self.session.note_reply(is_by_person);
+            }
+            if !is_by_person && !self.session.is_attended() {
+                let _ = self.passed_on.send(question.call);
+                return match &self.other {
+                    Some(other) => other.ask(question).await,
+                    None => Answer::Unanswered,
+                };
+            }
+            match reply {
                 ClientReply::Result(result) => read(&result),
                 ClientReply::Error { .. } | ClientReply::Nothing => Answer::Unanswered,
             }
         })
     }
+
+    fn who(&self) -> String {
+        let other = self.other.as_ref().filter(|it| it.place().is_some());
+        match other {
+            Some(other) => format!("the host or {}", other.who()),
+            None => "the host".to_owned(),
+        }
+    }
+
+    fn settled(&self, call: &SettledCall<'_>) {
+        if let Some(other) = &self.other {
+            other.settled(call);
+        }
+    }
 }
 
 fn params(question: &Question) -> Value {
+    let (choices, properties) = match question.outcome_of {
+        Some(_) => outcome_choices(),
+        None => call_choices(question),
+    };
+    let (words, names): (Vec<&str>, Vec<&str>) = choices.into_iter().unzip();
+    let decision = json!({
+        "type": "string",
+        "title": "Decision",
+        "enum": words,
+        "enumNames": names,
+    });
+    let mut all = json!({ "decision": decision });
+    for (name, property) in properties {
+        rpc::set_member(&mut all, name, property);
+    }
+    json!({
+        "mode": "form",
+        "message": message(question),
+        "requestedSchema": {
+            "type": "object",
+            "properties": all,
+            "required": ["decision"],
+        },
+    })
+}
+
+/// The words of the answers with their texts, and further fields of the form.
+type Choices = (
+    Vec<(&'static str, &'static str)>,
+    Vec<(&'static str, Value)>,
+);
+
+/// Returns the answers to the question what became of an earlier call.
+fn outcome_choices() -> Choices {
+    let choices = vec![
+        (HAPPENED, "It happened; do not make the call again"),
+        (DID_NOT_HAPPEN, "It did not happen; the call may be made"),
+        (REFUSE, "Not known; do not make the call"),
+    ];
+    let result = json!({
+        "type": "string",
+        "title": "The result of the call that happened, as JSON; empty if not known",
+    });
+    (choices, vec![("result", result)])
+}
+
+/// Returns the answers to the question whether a call is allowed.
+fn call_choices(question: &Question) -> Choices {
     // If each call needs its own answer, no answer can cover further calls.
     let each_time = question.level == Level::AskCall;
     let mut choices = vec![(ALLOW, "Allow this call")];
@@ -55,20 +151,12 @@ fn params(question: &Question) -> Value {
         let further = "Allow further calls of this tool in this run too";
         choices.push((ALLOW_TOOL, further));
     }
-    // A direct call is a run of its own, so only a grant of the session covers another one.
+    // A direct call is a run of its own, so only a grant for the session can cover a later call.
     if !each_time && question.scopes.contains(&Scope::Session) {
         let further = "Allow further calls of this tool in this session too";
         choices.push((ALLOW_SESSION, further));
     }
     choices.push((REFUSE, "Refuse"));
-    let (words, names): (Vec<&str>, Vec<&str>) = choices.into_iter().unzip();
-    let decision = json!({
-        "type": "string",
-        "title": "Decision",
-        "enum": words,
-        "enumNames": names,
-    });
-    let mut properties = json!({ "decision": decision });
     let uses = json!({
         "type": "integer",
         "title": "Number of similar calls to allow, including this one",
@@ -76,28 +164,22 @@ fn params(question: &Question) -> Value {
         "maximum": USES_MAX,
         "default": USES_DEFAULT,
     });
-    if !each_time {
-        rpc::set_member(&mut properties, "uses", uses);
-    }
-    json!({
-        "mode": "form",
-        "message": message(question),
-        "requestedSchema": {
-            "type": "object",
-            "properties": properties,
-            "required": ["decision"],
-        },
-    })
+    let uses = (!each_time).then_some(("uses", uses));
+    (choices, uses.into_iter().collect())
 }
 
-/// Builds the message with all facts that matter for the answer. Invisible characters are escaped.
+/// Builds the message, with all facts that are needed for a decision. Invisible characters are
+/// escaped.
 fn message(question: &Question) -> String {
     let tool = question.tool.to_string();
-    let mut text = format!(
-        "Allow call {} of `{}`",
-        question.call.0,
-        escape::line(&tool)
-    );
+    let call = format!("call {} of `{}`", question.call.0, escape::line(&tool));
+    let mut text = match &question.outcome_of {
+        Some(earlier) => {
+            let at = earlier.to_string();
+            format!("What became of call {}, before {call}", escape::line(&at))
+        }
+        None => format!("Allow {call}"),
+    };
     if question.site.line > 0 {
         text.push_str(&format!(", line {} of the script", question.site.line));
     }
@@ -127,6 +209,11 @@ fn message(question: &Question) -> String {
     text
 }
 
+/// Whether the reply contains a form that was filled in, also with a refusal.
+fn is_filled_in(reply: &ClientReply) -> bool {
+    matches!(reply, ClientReply::Result(result) if result.get("action").is_some_and(|it| it == "accept"))
+}
+
 /// Parses the person's answer. Only an explicit yes allows the call.
 fn read(result: &Value) -> Answer {
     let nothing = Map::new();
@@ -138,8 +225,33 @@ fn read(result: &Value) -> Answer {
         (Some("accept"), Some(ALLOW_DECLASSIFIED)) => Answer::AllowDeclassified,
         (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses"), Scope::Run),
         (Some("accept"), Some(ALLOW_SESSION)) => uses(content.get("uses"), Scope::Session),
+        (Some("accept"), Some(HAPPENED)) => happened(content.get("result")),
+        (Some("accept"), Some(DID_NOT_HAPPEN)) => Answer::Stated(StatedOutcome::DidNotHappen),
         (Some("accept"), Some(REFUSE)) | (Some("decline"), _) => Answer::Refuse,
         _ => Answer::Unanswered,
+    }
+}
+
+/// Parses the statement that a call happened. A result that is not JSON makes the answer unusable.
+fn happened(result: Option<&Value>) -> Answer {
+    let text = match result {
+        None | Some(Value::Null) => "",
+        Some(Value::String(text)) => text.trim(),
+        Some(_) => return Answer::Unanswered,
+    };
+    let result = (!text.is_empty()).then(|| text.to_owned());
+    match result.as_deref().is_none_or(is_json) {
+        true => Answer::Stated(StatedOutcome::Happened { result }),
+        false => Answer::Unanswered,
+    }
+}
+
+/// Returns the answer to airlock's own question with this key, for a run that is suspended.
+pub(super) fn stored_answer(key: &str, result: &Value) -> Option<(CallId, Answer)> {
+    let call = key.strip_prefix(APPROVAL_KEY)?.parse().ok()?;
+    match read(result) {
+        Answer::Unanswered | Answer::Invalid { .. } => None,
+        answer => Some((CallId(call), answer)),
     }
 }
 
@@ -167,7 +279,10 @@ mod tests {
 
     #[test]
     fn terminal_page_and_host_show_same_rows() {
-        for question in forms::questions() {
+        for question in forms::questions()
+            .into_iter()
+            .chain([forms::about_outcome()])
+        {
             let rows = rows(&question);
             assert!(rows.len() >= 3, "{rows:?}");
             let page = json!(
@@ -206,6 +321,43 @@ mod tests {
         question.reads = airlock_core::labels::Labels::worst();
         let all = json!(["allow", "allow-declassified", "refuse"]);
         assert_eq!(words(&question), all);
+    }
+
+    #[test]
+    fn host_states_what_became_of_a_call() {
+        let question = forms::about_outcome();
+        let form = &params(&question)["requestedSchema"]["properties"];
+        let words = json!(["happened", "did-not-happen", "refuse"]);
+        assert_eq!(form["decision"]["enum"], words);
+        assert_eq!(form["result"]["type"], "string");
+        assert!(message(&question).starts_with("What became of call r0:3, before call 1"));
+        let stated = |result: Option<&str>| {
+            let result = result.map(str::to_owned);
+            Answer::Stated(StatedOutcome::Happened { result })
+        };
+        for (content, expected) in [
+            (json!({"decision": "happened"}), stated(None)),
+            (json!({"decision": "happened", "result": " "}), stated(None)),
+            (
+                json!({"decision": "happened", "result": "[1]"}),
+                stated(Some("[1]")),
+            ),
+            (
+                json!({"decision": "happened", "result": "[1"}),
+                Answer::Unanswered,
+            ),
+            (
+                json!({"decision": "happened", "result": [1]}),
+                Answer::Unanswered,
+            ),
+            (
+                json!({"decision": "did-not-happen"}),
+                Answer::Stated(StatedOutcome::DidNotHappen),
+            ),
+        ] {
+            let result = json!({"action": "accept", "content": content});
+            assert_eq!(read(&result), expected, "{result}");
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use oauth::{BadOauth, OauthSettings, ResourceServer};
 
 const PATH: &str = "/mcp";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
-/// Records of sessions are cleaned up once in so many rounds.
+/// Number of clean-ups of sessions in memory for each clean-up of their records on disk.
 const RECORDS_EVERY: u64 = 10;
 
 /// State that all connections share.

@@ -9,19 +9,19 @@ use crate::broker::Broker;
 use crate::resident;
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Number of consecutive checks without a run after which the process counts as quiet.
+/// Number of consecutive checks without a run after which the process counts as idle.
 const QUIET_LOOKS: u32 = 2;
 /// Minimum amount worth returning while no run is in progress.
 const WORTH_BYTES: u64 = 8 * 1024 * 1024;
 /// Minimum amount worth returning during runs.
 const WORTH_BYTES_BUSY: u64 = 128 * 1024 * 1024;
-/// Minimum number of checks between two attempts during runs. The number begins at the start of
-/// this range. It doubles after each attempt that does not help, up to the end of the range.
+/// The interval between two attempts during runs, as a number of checks. It begins at the lower end
+/// of this range, and doubles after each attempt that does not help, up to the upper end.
 const LOOKS_BUSY: std::ops::RangeInclusive<u32> = 10..=160;
 
 /// A sample of the process's memory and runs.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct MemorySample {
     resident_bytes: u64,
     /// Maximum number of bytes that the runs in progress use.
     held_bytes: u64,
@@ -52,7 +52,7 @@ impl Policy {
     }
 
     /// Takes a sample and returns whether to return memory now.
-    fn look(&mut self, seen: Seen) -> bool {
+    fn look(&mut self, seen: MemorySample) -> bool {
         if seen.runs == 0 {
             self.quiet_looks += 1;
             self.busy_looks = 0;
@@ -94,7 +94,7 @@ pub(super) async fn return_memory(broker: Broker) {
         let Some(resident_bytes) = resident::bytes() else {
             return;
         };
-        let seen = Seen {
+        let seen = MemorySample {
             resident_bytes,
             held_bytes: usage.memory_bytes,
             runs: usage.runs + usage.waiting,
@@ -112,8 +112,8 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    fn seen(resident_mib: u64, runs: usize) -> Seen {
-        Seen {
+    fn seen(resident_mib: u64, runs: usize) -> MemorySample {
+        MemorySample {
             resident_bytes: resident_mib * MIB,
             held_bytes: runs as u64 * 8 * MIB,
             runs,

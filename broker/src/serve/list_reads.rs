@@ -23,7 +23,7 @@ type Turns = HashMap<(ServerName, &'static str), Arc<Turn<LatestReading>>>;
 #[derive(Debug, Default)]
 pub(super) struct ListReads(Mutex<Turns>);
 
-/// The read that started last, and its result while any request waits for it.
+/// The read that started last. Its result is kept while any request waits for it.
 #[derive(Debug, Default)]
 pub(super) struct LatestReading {
     pub(super) begun: Option<Instant>,

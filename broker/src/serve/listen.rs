@@ -25,8 +25,8 @@ const ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 /// that list: for tools, groups and tags.
 const LISTS: [(&str, &str); 3] = [
     ("toolsListChanged", "notifications/tools/list_changed"),
-    ("groupsListChanged", "notifications/groups/list_changed"),
-    ("tagsListChanged", "notifications/tags/list_changed"),
+    ("groupsListChanged", notifications::GROUPS),
+    ("tagsListChanged", notifications::TAGS),
 ];
 
 /// Detects changes of these lists.

@@ -75,7 +75,7 @@ impl LogForwarder {
         }
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if let Some(words) = lost_in_words(target, lost) {
-            // The run has ended, so waiting for the host delays nothing.
+            // The run has already ended, so a wait for the host does not delay it.
             target.peer.notify(METHOD, &words).await;
         }
     }
@@ -213,7 +213,7 @@ mod tests {
         forwarder.tell(&target, log_message(6));
         let lost = "\"log messages dropped because the client read too slowly: 3\"";
         assert_eq!([said(), said()], [lost, "6"]);
-        // More messages than the buffer holds.
+        // More messages arrive than the buffer holds.
         let log_sink = log_sink.unwrap();
         (0..300).for_each(|n| log_sink.add(log_message(n)));
         drop(log_sink);

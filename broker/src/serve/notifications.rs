@@ -15,6 +15,8 @@ use crate::upstream::subscriptions::ResourceSubscription;
 pub(super) const SUBSCRIPTIONS_MAX: usize = 256;
 /// Maximum number of batches that wait for a receiver.
 const WAITING_MAX: usize = 64;
+pub(super) const GROUPS: &str = "notifications/groups/list_changed";
+pub(super) const TAGS: &str = "notifications/tags/list_changed";
 pub(super) const PROMPTS: &str = "notifications/prompts/list_changed";
 pub(super) const RESOURCES: &str = "notifications/resources/list_changed";
 pub(super) const UPDATED: &str = "notifications/resources/updated";

@@ -6,6 +6,8 @@ mod details;
 mod follow;
 mod full_listing;
 mod handoff;
+mod read;
+mod resumable;
 mod resume;
 mod run;
 mod search;
@@ -18,20 +20,20 @@ use serde_json::{Map, Value, json};
 
 use super::context::ServeContext;
 use super::request::Request;
-use super::rpc::{RpcErrorResponse, set_member};
+use super::rpc::{REPORT_KEY, RpcErrorResponse, set_member};
 use super::run_text;
 use super::settings::{ListMode, ServeSettings};
+use super::shown_list::ShownList;
 use crate::broker::ToolSnapshot;
 use crate::broker::tool_index::filter::{self, Filter};
 use crate::broker::tool_index::{
-    CALL, DETAILS, DISABLE, ENABLE, ListedTool, RESUME, RUN, SEARCH, SERVERS, ToolIndex,
+    CALL, DETAILS, DISABLE, ENABLE, ListedTool, OWN_NAMES, READ, RESUME, RUN, SEARCH, SERVERS,
+    ToolIndex,
 };
 use crate::render::{escape, run_again};
 use airlock_sandbox::budget::Busy;
 
 pub(super) use call::call_directly;
-pub(super) use details::disclose;
-pub(super) use full_listing::schema as listed_schema;
 pub(super) use handoff::{check_state, invalid_state, session_of};
 
 /// The answer of one of airlock's own tools.
@@ -42,8 +44,15 @@ pub(super) enum OwnToolAnswer {
         structured: Option<Value>,
         is_error: bool,
     },
-    /// The content blocks of a tool that was called directly.
+    /// Content blocks: of a tool that was called directly, or an image that was read.
     Content(Vec<Value>),
+    /// A text with images. The report is in `_meta`, because some hosts show only structured content
+    /// if there is any.
+    WithImages {
+        text: String,
+        images: Vec<Value>,
+        report: Value,
+    },
     /// A complete `input_required` result.
     InputRequired(Value),
     /// The request itself is invalid and is refused.
@@ -104,6 +113,15 @@ impl OwnToolAnswer {
                 result
             }
             Self::Content(blocks) => json!({"content": blocks, "isError": false}),
+            Self::WithImages {
+                text,
+                images,
+                report,
+            } => {
+                let text = json!({"type": "text", "text": escape::message(&text)});
+                let content: Vec<Value> = std::iter::once(text).chain(images).collect();
+                json!({"content": content, "isError": false, "_meta": {REPORT_KEY: report}})
+            }
             Self::InputRequired(result) => result,
             Self::Refused(refusal) => return Err(refusal),
         })
@@ -112,7 +130,7 @@ impl OwnToolAnswer {
 
 /// Whether one of airlock's own tools has this name.
 pub(super) fn is_own(name: &str) -> bool {
-    [SEARCH, DETAILS, RUN, RESUME, CALL, SERVERS, ENABLE, DISABLE].contains(&name)
+    OWN_NAMES.contains(&name)
 }
 
 /// Answers a `tools/call`. Returns `None` if airlock has no tool of this name.
@@ -123,17 +141,36 @@ pub(super) async fn call(
     name: &str,
     args: &Map<String, Value>,
 ) -> Option<OwnToolAnswer> {
+    let state = request.params.get("requestState");
+    let answered = match (name, state) {
+        (RUN | RESUME, Some(state)) => {
+            resume::take_answers(context, tool_index, request, state).await
+        }
+        _ => return new_call(context, tool_index, request, name, args).await,
+    };
+    Some(answered)
+}
+
+/// Answers a request that continues no earlier one.
+async fn new_call(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    name: &str,
+    args: &Map<String, Value>,
+) -> Option<OwnToolAnswer> {
     let answered = match name {
-        SEARCH => search::call(tool_index, args).await,
+        SEARCH => search::call(context, tool_index, request, args).await,
         DETAILS => details::call(context, tool_index, request, args),
         RUN => run::call(context, tool_index, request, args).await,
-        RESUME => resume::call(context, request, args).await,
+        READ => read::call(context, request, args),
+        RESUME => resume::call(context, tool_index, request, args).await,
         CALL if context.settings().mode == ListMode::Stable => {
             call::call(context, tool_index, request, args).await
         }
-        SERVERS => servers::search(tool_index, args),
-        ENABLE => servers::enable(context, tool_index, args).await,
-        DISABLE => servers::disable(tool_index, args).await,
+        SERVERS => servers::search(tool_index, &request.session, args),
+        ENABLE => servers::enable(context, tool_index, &request.session, args).await,
+        DISABLE => servers::disable(tool_index, &request.session, args).await,
         _ => return None,
     };
     Some(answered)
@@ -143,6 +180,7 @@ pub(super) async fn call(
 /// minimal form. With `takes_handle`, airlock's own tools take the session's handle as an argument.
 pub(super) fn list(
     tool_index: &ToolIndex,
+    shown: &ShownList,
     settings: &ServeSettings,
     takes_handle: bool,
 ) -> Vec<Value> {
@@ -150,7 +188,8 @@ pub(super) fn list(
     let mut tools = vec![
         search::description(),
         details::description(),
-        run::description(tool_index, mode),
+        run::description(tool_index, shown),
+        read::description(),
         resume::description(),
     ];
     if mode == ListMode::Stable {
@@ -160,7 +199,7 @@ pub(super) fn list(
         tools.extend(servers::descriptions());
     }
     if takes_handle {
-        let about = "A session's handle, or `new`; without it, all your requests share one session";
+        let about = "A session's handle, or `new`";
         for tool in &mut tools {
             if let Some(properties) = tool.pointer_mut("/inputSchema/properties") {
                 set_member(
@@ -171,19 +210,25 @@ pub(super) fn list(
             }
         }
     }
-    match mode {
-        ListMode::Code | ListMode::Stable => {}
-        ListMode::Progressive => {
-            let known = tool_index.broker.known();
-            tools.extend(
-                tool_index
-                    .tools
-                    .iter()
-                    .map(|shown| listed(settings, &known, shown)),
-            );
-        }
-    }
+    tools.extend(listed_tools(tool_index, settings, shown.chars_max));
     tools
+}
+
+/// Returns the part of the list that changes when servers join or change.
+pub(super) fn changing(tool_index: &ToolIndex, settings: &ServeSettings) -> Vec<Value> {
+    listed_tools(tool_index, settings, usize::MAX)
+}
+
+/// Returns the entries of the servers' tools, which are in the list in progressive mode.
+fn listed_tools(tool_index: &ToolIndex, settings: &ServeSettings, chars_max: usize) -> Vec<Value> {
+    if settings.mode != ListMode::Progressive {
+        return Vec::new();
+    }
+    let known = tool_index.broker.known();
+    let tools = tool_index.tools.iter();
+    tools
+        .map(|shown| listed(settings, &known, shown, chars_max))
+        .collect()
 }
 
 /// Returns the list for `tools/list` with a filter. airlock's own tools are in no group and have no
@@ -192,18 +237,25 @@ pub(super) fn filtered(
     tool_index: &ToolIndex,
     settings: &ServeSettings,
     filter: &Filter,
+    chars_max: usize,
 ) -> Vec<Value> {
     let known = tool_index.broker.known();
-    let is_listed = settings.mode == ListMode::Progressive;
-    let fits = |shown: &&ListedTool| is_listed && filter.fits(&known, shown);
+    let fits = |shown: &&ListedTool| filter.fits(&known, shown);
     let tools = tool_index.tools.iter().filter(fits);
-    tools.map(|shown| listed(settings, &known, shown)).collect()
+    tools
+        .map(|shown| listed(settings, &known, shown, chars_max))
+        .collect()
 }
 
-fn listed(settings: &ServeSettings, known: &ToolSnapshot, shown: &ListedTool) -> Value {
+fn listed(
+    settings: &ServeSettings,
+    known: &ToolSnapshot,
+    shown: &ListedTool,
+    chars_max: usize,
+) -> Value {
     let minimal = minimal(known, shown);
     match settings.lists_whole() {
-        true => full_listing::tool_entry(known, shown, minimal),
+        true => full_listing::tool_entry(known, shown, minimal, chars_max),
         false => minimal,
     }
 }

@@ -148,8 +148,8 @@ fn texts(of: &Value, keys: &[&str]) -> Map<String, Value> {
     keys.iter().filter_map(text).collect()
 }
 
-/// Whether a text can be shown unchanged. A host sends such a text back, so the text is shown
-/// unchanged or not at all.
+/// Whether a text can be shown unchanged. Otherwise the text is not shown at all, because a host
+/// sends such a text back and must send it unchanged.
 fn is_plain(text: &str, bytes_max: usize) -> bool {
     text.len() <= bytes_max && !text.chars().any(codegen::text::is_invisible)
 }

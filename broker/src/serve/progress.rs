@@ -7,6 +7,7 @@ use airlock_core::id::CallId;
 use serde_json::{Value, json};
 
 use super::request::Request;
+use crate::client_bridge::CallProgress;
 use crate::render::escape;
 use crate::run_event::RunEvent;
 
@@ -36,15 +37,38 @@ impl<'a> Progress<'a> {
     }
 
     pub(super) async fn tell(&mut self, event: &RunEvent) {
+        if self.token.is_none() {
+            return;
+        }
+        if let Some(line) = self.line(event) {
+            self.send(&line).await;
+        }
+    }
+
+    async fn send(&mut self, line: &str) {
         let Some(token) = self.token else { return };
-        let Some(line) = self.line(event) else { return };
         self.told += 1;
-        let message = escape::brief(&line, LINE_CHARS_MAX);
+        let message = escape::brief(line, LINE_CHARS_MAX);
         let params = json!({"progressToken": token, "progress": self.told, "message": message});
         self.request
             .peer
             .notify("notifications/progress", &params)
             .await;
+    }
+
+    /// Passes on what a server reports of its call.
+    pub(super) async fn tell_report(&mut self, report: &CallProgress) {
+        let known = self.tools.get(&report.call).cloned();
+        let tool = known.unwrap_or_else(|| report.server.0.to_string());
+        let total = report.total.map(|it| format!(" of {it}"));
+        let total = total.unwrap_or_default();
+        let message = report.message.as_deref().unwrap_or_default();
+        let between = if message.is_empty() { "" } else { ", " };
+        let (call, progress) = (report.call.0, report.progress);
+        self.send(&format!(
+            "call {call} of {tool}: {progress}{total}{between}{message}"
+        ))
+        .await;
     }
 
     fn line(&mut self, event: &RunEvent) -> Option<String> {
@@ -57,9 +81,10 @@ impl<'a> Progress<'a> {
             RunEvent::Asked { call, tool } => {
                 Some(format!("call {} of {tool} waits for an answer", call.0))
             }
-            RunEvent::Answered { .. } | RunEvent::InquiryEnded { .. } | RunEvent::Signed { .. } => {
-                None
-            }
+            RunEvent::Checked { .. }
+            | RunEvent::Answered { .. }
+            | RunEvent::InquiryEnded { .. }
+            | RunEvent::Signed { .. } => None,
             RunEvent::Inquired { call, wants, .. } => {
                 let tool = tool(&self.tools, call);
                 let wants = wants.in_words();
@@ -77,6 +102,13 @@ impl<'a> Progress<'a> {
                 self.tools.insert(*call, tool.to_string());
                 let decision = format!("{decision:?}").to_lowercase();
                 Some(format!("call {} of {tool}: {decision}", call.0))
+            }
+            RunEvent::CallReused { call, tool, from } => {
+                self.tools.insert(*call, tool.to_string());
+                Some(format!(
+                    "call {} of {tool}: the outcome of call {from} is reused",
+                    call.0
+                ))
             }
             RunEvent::CallSettled {
                 call, outcome, ms, ..

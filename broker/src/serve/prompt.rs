@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::request::Request;
 use super::rpc::{RpcErrorResponse, sanitize};
-use super::settings::ListMode;
+use super::settings::{ListMode, ServeSettings};
 
 pub(super) const NAME: &str = "use_tools";
 const ABOUT: &str = "How to find, read and call the tools behind this server";
@@ -28,6 +28,22 @@ they are `await server.tool({…})`.";
 const RULES: &str = "
 Every call is decided by rules and may need a person's approval. A denied call did not happen; a failed \
 one may have. A script that fails reports its line and the calls that were made already.";
+
+/// What a user changes so that calls that need approval can be made with a host that cannot ask.
+pub(super) const CHANGES_FOR_APPROVAL: &str = "`approver = \"web\"` in airlock's configuration file, or start \
+airlock with --grant FILE";
+
+/// Returns the text for a host. If no person can be asked about calls, it says so.
+pub(super) fn instructions(settings: &ServeSettings, can_ask: bool) -> String {
+    let text = text(settings.mode);
+    if can_ask || settings.has_approver {
+        return text;
+    }
+    format!(
+        "{text}\nThis host cannot show questions, so calls that need approval are refused. The user \
+         can set {CHANGES_FOR_APPROVAL}, or --allow 'server.tool'."
+    )
+}
 
 /// Returns the list with this text as a prompt, for hosts that use prompts.
 pub(super) fn list() -> Value {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 /// Maximum number of messages kept for a host that is not listening. The oldest are dropped first.
 const KEPT_MAX: usize = 64;
 
-/// Cheap to clone; all clones share one buffer.
+/// A buffer of numbered messages. Cheap to clone; all clones share one buffer.
 #[derive(Debug, Clone)]
 pub(super) struct SseReplayBuffer(Arc<watch::Sender<State>>);
 
@@ -17,7 +17,7 @@ pub(super) struct SseReplayBuffer(Arc<watch::Sender<State>>);
 struct State {
     latest: u64,
     kept: VecDeque<(u64, Arc<[u8]>)>,
-    /// Number of the last message that was handed to a reader.
+    /// Number of the last message that a reader has received.
     heard: u64,
     /// Number of readers so far. Only the last one may read.
     readers: u64,
@@ -51,7 +51,7 @@ impl SseReplayBuffer {
         });
     }
 
-    /// Starts reading after message `seen`, or after the last message that was handed to a reader.
+    /// Starts reading after message `seen`, or after the last message that a reader has received.
     pub(super) fn read(&self, seen: Option<u64>) -> ReplayReader {
         let (mut number, mut from) = (0, 0);
         self.0.send_modify(|state| {

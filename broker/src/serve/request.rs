@@ -6,16 +6,20 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::client_request::DeliveryMode;
+use super::host_limits::HostLimits;
 use super::method::Method;
 use super::peer::Peer;
-use super::rpc::CAPABILITIES_KEY;
+use super::rpc::{CAPABILITIES_KEY, CLIENT_INFO_KEY};
 use super::session::HostSession;
+use super::settings::ServeSettings;
 use crate::broker::Cancel;
 use crate::client_bridge::{ClientCapabilities, LogLevel};
 use crate::upstream::Era;
 
 /// Lowest log level for a host of the older era that has not set one.
 const LOG_LEVEL_DEFAULT: LogLevel = LogLevel::Info;
+/// Maximum length of a client's name. The rest is ignored.
+const CLIENT_CHARS_MAX: usize = 200;
 const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 #[derive(Debug)]
@@ -32,7 +36,8 @@ pub(super) struct Request {
     pub(super) cancel: Cancel,
     /// The handle of the session, in the newer era.
     pub(super) handle: Option<String>,
-    /// Whether the session is not the one that all requests without a handle share.
+    /// Whether the session is a separate one, and not the session that all requests without a
+    /// handle share.
     pub(super) is_own_session: bool,
 }
 
@@ -60,6 +65,24 @@ impl Request {
         }
     }
 
+    /// Returns the limits of the host, by the name of its client.
+    pub(super) fn limits(&self, settings: &ServeSettings) -> HostLimits {
+        HostLimits::of_client(&self.client_name().unwrap_or_default(), settings)
+    }
+
+    /// Returns the name that the host's client gives itself.
+    pub(super) fn client_name(&self) -> Option<String> {
+        let name = match self.era {
+            Era::Modern => {
+                let meta = self.params.get("_meta");
+                name_of(meta.and_then(|it| it.get(CLIENT_INFO_KEY))).to_owned()
+            }
+            Era::Legacy => name_of(self.capabilities().get(CLIENT_INFO_KEY)).to_owned(),
+        };
+        let name: String = name.chars().take(CLIENT_CHARS_MAX).collect();
+        Some(name).filter(|name| !name.is_empty())
+    }
+
     /// Returns the kinds of requests that servers may send to the host during a call.
     pub(super) fn abilities(&self, pass: ClientCapabilities) -> ClientCapabilities {
         ClientCapabilities::from_capabilities(&self.capabilities()).within(pass)
@@ -84,6 +107,12 @@ impl Request {
         }
     }
 
+    /// Whether a question at the host reaches a person, as far as the session knows: the host can
+    /// show it, and does not refuse each one itself.
+    pub(super) fn reaches_person(&self) -> bool {
+        self.can_ask() && !self.session.is_unattended()
+    }
+
     /// Whether the host offers its model for sampling.
     pub(super) fn can_sample(&self) -> bool {
         let capabilities = self.capabilities();
@@ -97,4 +126,10 @@ impl Request {
             Era::Modern => DeliveryMode::Return,
         }
     }
+}
+
+/// Returns the name of a client.
+fn name_of(info: Option<&Value>) -> &str {
+    let name = info.and_then(|it| it.get("name"));
+    name.and_then(Value::as_str).unwrap_or_default()
 }

@@ -5,7 +5,8 @@ use airlock_core::session::DESCRIPTIONS_URI;
 use serde_json::{Value, json};
 
 use super::context::ServeContext;
-use super::own_tools;
+use super::disclosure;
+use super::host_limits;
 use super::request::Request;
 use super::result_store::StoredContent;
 use super::rpc::{self, RpcErrorResponse};
@@ -112,7 +113,7 @@ fn descriptions(
         return Err(RpcErrorResponse::invalid(message));
     }
     let details =
-        own_tools::disclose(context, tool_index, &request.session, &wanted).map_err(|why| {
+        disclosure::disclose(context, tool_index, &request.session, &wanted).map_err(|why| {
             let error = json!({"error": {"code": "RATE_LIMITED", "message": why}});
             RpcErrorResponse {
                 data: Some(error),
@@ -183,6 +184,21 @@ struct Range {
 }
 
 impl Range {
+    fn new(bytes: usize, from: usize, length: usize) -> Result<Self, String> {
+        if from > bytes {
+            return Err(format!(
+                "`from` is {from}, and there are only {bytes} bytes"
+            ));
+        }
+        if !(1..=RANGE_BYTES_MAX).contains(&length) {
+            return Err(format!(
+                "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
+            ));
+        }
+        let end = from.saturating_add(length).min(bytes);
+        Ok(Self { from, end, length })
+    }
+
     fn parse(bytes: usize, length_default: usize, query: &str) -> Result<Self, RpcErrorResponse> {
         let number = |name: &str, default: usize| match parameter(query, name) {
             None => Ok(default),
@@ -191,39 +207,46 @@ impl Range {
             }),
         };
         let (from, length) = (number("from", 0)?, number("length", length_default)?);
-        if from > bytes {
-            return Err(RpcErrorResponse::invalid(format!(
-                "`from` is {from}, and there are only {bytes} bytes"
-            )));
-        }
-        if !(1..=RANGE_BYTES_MAX).contains(&length) {
-            return Err(RpcErrorResponse::invalid(format!(
-                "`length` is {length}; one page has 1 to {RANGE_BYTES_MAX} bytes"
-            )));
-        }
-        let end = from.saturating_add(length).min(bytes);
-        Ok(Self { from, end, length })
+        Self::new(bytes, from, length).map_err(RpcErrorResponse::invalid)
     }
 }
 
 /// The characters that begin in a range of bytes. Adjacent ranges therefore contain each character
 /// exactly once.
 #[derive(Debug, PartialEq, Eq)]
-struct Page {
-    from: usize,
+pub(super) struct Page {
+    pub(super) from: usize,
     /// Byte position at which the next page begins.
-    next: usize,
+    pub(super) next: usize,
     length: usize,
 }
 
 impl Page {
+    pub(super) fn new(text: &str, from: usize, length: usize) -> Result<Self, String> {
+        Ok(Self::of(text, Range::new(text.len(), from, length)?))
+    }
+
+    /// Shortens the page to this length in JSON.
+    pub(super) fn within(self, text: &str, encoded_bytes_max: usize) -> Self {
+        let part = text.get(self.from..self.next).unwrap_or_default();
+        let bytes = host_limits::encoded_prefix(part, encoded_bytes_max);
+        Self {
+            next: self.from + bytes,
+            ..self
+        }
+    }
+
     fn parse(text: &str, query: &str) -> Result<Self, RpcErrorResponse> {
-        let Range { from, end, length } = Range::parse(text.len(), RANGE_BYTES_DEFAULT, query)?;
-        Ok(Self {
+        let range = Range::parse(text.len(), RANGE_BYTES_DEFAULT, query)?;
+        Ok(Self::of(text, range))
+    }
+
+    fn of(text: &str, Range { from, end, length }: Range) -> Self {
+        Self {
             from: text.ceil_char_boundary(from),
             next: text.ceil_char_boundary(end),
             length,
-        })
+        }
     }
 }
 

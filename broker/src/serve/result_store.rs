@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::json;
+
 use super::settings::ServeSettings;
+use crate::broker::tool_index::READ;
 
 /// Maximum number of values kept per session, whatever their length.
 const ENTRIES_MAX: usize = 64;
@@ -70,10 +73,11 @@ impl ResultStore {
 }
 
 impl SessionResults {
-    /// Keeps a value. Older values are dropped to make room: first those of the session, then those
-    /// of any session. The latest value always stays.
+    /// Keeps a value, in place of the session's earlier one with the same address. Older values are
+    /// dropped to make room, first from the session and then from any session. The latest value always stays.
     pub(super) fn keep(&self, uri: String, kept: StoredContent) {
         let mut entries = self.store.entries();
+        entries.retain(|it| it.results != self.number || it.uri != uri);
         entries.push_back(StoredEntry {
             results: self.number,
             uri,
@@ -87,7 +91,7 @@ impl SessionResults {
     pub(super) fn find(&self, uri: &str) -> Option<StoredContent> {
         let entries = self.store.entries();
         let is_it = |it: &&StoredEntry| it.results == self.number && it.uri == uri;
-        entries.iter().rev().find(is_it).map(|it| it.kept.clone())
+        entries.iter().find(is_it).map(|it| it.kept.clone())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -100,6 +104,11 @@ impl Drop for SessionResults {
     fn drop(&mut self) {
         self.store.entries().retain(|it| it.results != self.number);
     }
+}
+
+/// Returns the call that reads a stored text from this byte on.
+pub(super) fn read_call(uri: &str, from: usize) -> String {
+    format!("{READ}({})", json!({"uri": uri, "from": from}))
 }
 
 /// Drops the oldest of the values that `counts` selects until the others fit, but never the last
@@ -177,10 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn latest_entry_for_address_is_found() {
-        let results = ResultStore::default().results(&settings(100, 100));
-        results.keep("a".into(), text("old"));
-        results.keep("a".into(), text("new"));
-        assert_eq!(results.find("a"), Some(text("new")));
+    fn value_replaces_earlier_one_with_same_address() {
+        let store = ResultStore::default();
+        let [one, other] = [(); 2].map(|()| store.results(&settings(10, 100)));
+        other.keep("a".into(), text("other"));
+        one.keep("b".into(), text("12345"));
+        one.keep("a".into(), text("old"));
+        one.keep("a".into(), text("new"));
+        assert_eq!(one.find("a"), Some(text("new")));
+        assert_eq!(other.find("a"), Some(text("other")));
+        assert_eq!(there(&one, &["b"]), [true]);
+        assert_eq!(store.entries().len(), 3);
     }
 }

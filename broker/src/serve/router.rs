@@ -12,7 +12,8 @@ use super::request::Request;
 use super::rpc::{self, CachePolicy, RpcErrorResponse};
 use super::settings::{ListMode, ServeSettings};
 use super::{
-    disclosure, listen, own_tools, passthrough, prompt, resources, server_wait, subscriptions,
+    disclosure, listen, notifications, own_tools, passthrough, prompt, resources, server_wait,
+    subscriptions,
 };
 use crate::broker::tool_index::ToolIndex;
 use crate::broker::tool_index::filter::{self, Filter};
@@ -72,7 +73,9 @@ fn without_tools(context: &ServeContext, request: &Request) -> Option<MethodResu
         (Method::Initialize | Method::Ping, Era::Modern) => {
             Err(RpcErrorResponse::no_method(request.method.as_str()))
         }
-        (Method::Discover, Era::Modern) => Ok((discovered(settings), CachePolicy::Private)),
+        (Method::Discover, Era::Modern) => {
+            Ok((discovered(settings, request), CachePolicy::Private))
+        }
         (Method::Discover, Era::Legacy) => {
             let message = format!("`_meta` lacks `{}`", rpc::VERSION_KEY);
             Err(RpcErrorResponse::invalid(message))
@@ -98,15 +101,22 @@ async fn with_tools(context: &ServeContext, request: &Request) -> MethodResult {
     let subscribes = request.era == Era::Legacy && offers.any(OfferKind::Resources);
     Ok(match &request.method {
         Method::ListTools => {
-            let lasting = if tool_index.is_filling() {
+            let changes = context.settings().mode == ListMode::Progressive;
+            let lasting = if changes && tool_index.is_filling() {
                 CachePolicy::Briefly
             } else {
                 CachePolicy::Private
             };
             (list_tools(context, tool_index, request)?, lasting)
         }
-        Method::ListGroups => (filter::groups(tool_index), CachePolicy::Private),
-        Method::ListTags => (filter::tags(tool_index), CachePolicy::Private),
+        Method::ListGroups => {
+            request.session.note_asked_list(notifications::GROUPS);
+            (filter::groups(tool_index), CachePolicy::Private)
+        }
+        Method::ListTags => {
+            request.session.note_asked_list(notifications::TAGS);
+            (filter::tags(tool_index), CachePolicy::Private)
+        }
         Method::CallTool => {
             let result = call_tool(context, tool_index, request).await?;
             (result, CachePolicy::No)
@@ -187,23 +197,27 @@ async fn read_resource(
 }
 
 fn initialized(settings: &ServeSettings, request: &Request) -> Value {
-    let capabilities = request.params.get("capabilities").cloned();
-    request
-        .session
-        .set_capabilities(capabilities.unwrap_or_else(|| json!({})));
+    let capabilities = request.params.get("capabilities");
+    let mut capabilities = capabilities.filter(|it| it.is_object()).cloned();
+    let capabilities = capabilities.get_or_insert_with(|| json!({}));
+    // The name of the client is stored with its capabilities, because its limits depend on it.
+    if let Some(name) = request.params.pointer("/clientInfo/name") {
+        rpc::set_member(capabilities, rpc::CLIENT_INFO_KEY, json!({ "name": name }));
+    }
+    request.session.set_capabilities(capabilities.take());
     json!({
         "protocolVersion": rpc::agreed_version(&request.params),
         "capabilities": own_capabilities(settings),
         "serverInfo": rpc::server_info(),
-        "instructions": prompt::text(settings.mode),
+        "instructions": prompt::instructions(settings, request.can_ask()),
     })
 }
 
-fn discovered(settings: &ServeSettings) -> Value {
+fn discovered(settings: &ServeSettings, request: &Request) -> Value {
     json!({
         "supportedVersions": [MODERN_VERSION],
         "capabilities": own_capabilities(settings),
-        "instructions": prompt::text(settings.mode),
+        "instructions": prompt::instructions(settings, request.can_ask()),
     })
 }
 
@@ -245,11 +259,14 @@ fn list_tools(
     one_page(request)?;
     let takes_handle = request.handle.is_some();
     if let Some(filter) = Filter::read(&request.params).map_err(RpcErrorResponse::invalid)? {
-        let tools = own_tools::filtered(tool_index, context.settings(), &filter);
+        let settings = context.settings();
+        let chars_max = request.limits(settings).description_chars_max;
+        let tools = own_tools::filtered(tool_index, settings, &filter, chars_max);
         return Ok(json!({ "tools": tools }));
     }
-    disclosure::list(context, tool_index, &request.session);
-    Ok(json!({"tools": own_tools::list(tool_index, context.settings(), takes_handle)}))
+    let shown = disclosure::list(context, tool_index, request);
+    let list = own_tools::list(tool_index, &shown, context.settings(), takes_handle);
+    Ok(json!({ "tools": list }))
 }
 
 async fn call_tool(
@@ -277,15 +294,12 @@ async fn call_tool(
         return Err(RpcErrorResponse::invalid(message));
     };
     let answered = match context.settings().mode {
-        ListMode::Progressive => {
+        // In code mode, hosts find tools with a filter.
+        ListMode::Progressive | ListMode::Code => {
             own_tools::call_directly(context, tool_index, request, tool, name, args).await
         }
         ListMode::Stable => own_tools::OwnToolAnswer::wrong(format!(
             "call `{name}` with call_tool, or in a script as {}",
-            tool.in_scripts()
-        )),
-        ListMode::Code => own_tools::OwnToolAnswer::wrong(format!(
-            "call `{name}` in a script: run_script with `return await {}({{…}})`",
             tool.in_scripts()
         )),
     };
@@ -315,7 +329,7 @@ fn features(mode: ListMode) -> Value {
         "search": {
             "modes": ["words", "regex"],
             "filters": ["servers", "groups", "tags", "category"],
-            "details": ["names", "lines", "signatures"],
+            "details": ["names", "lines", "signatures", "full"],
         },
         "details": ["typescript", "json"],
         "metadata": ["category", "version", "deprecated", "replacement"],

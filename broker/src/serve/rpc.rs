@@ -25,6 +25,8 @@ const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const CLIENT_INFO_KEY: &str = "io.modelcontextprotocol/clientInfo";
 /// The `_meta` key of the session handle, for transports without sessions.
 pub(super) const SESSION_KEY: &str = "dev.airlock/session";
+/// The `_meta` key of a run's report, in a result without structured content.
+pub(super) const REPORT_KEY: &str = "dev.airlock/report";
 /// The `_meta` key of the server that an item comes from, for programs.
 pub(super) const SERVER_KEY: &str = "dev.airlock/server";
 
@@ -216,6 +218,12 @@ pub(super) fn server_info() -> Value {
 pub(super) fn set_member(object: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(members) = object.as_object_mut() {
         members.insert(key.to_owned(), value.into());
+    }
+}
+
+pub(super) fn remove_member(object: &mut Value, key: &str) {
+    if let Some(members) = object.as_object_mut() {
+        members.shift_remove(key);
     }
 }
 

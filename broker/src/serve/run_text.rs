@@ -4,14 +4,19 @@
 use std::borrow::Cow;
 
 use airlock_core::code::Code;
-use airlock_core::report::{Report, ReportedLine, ReportedOutcome, ReportedSeverity, Status};
+use airlock_core::id::CallId;
+use airlock_core::report::{
+    Report, ReportedCall, ReportedLine, ReportedOutcome, ReportedSeverity, Status,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::binaries;
-use super::followed_run::FollowedScript;
-use super::result_store::StoredContent;
-use super::rpc::set_member;
+use super::content_blocks::{self, IMAGE_BYTES_MAX};
+use super::followed_run::{FollowedScript, UnaskedCalls};
+use super::prompt::CHANGES_FOR_APPROVAL;
+use super::result_store::{StoredContent, read_call};
+use super::rpc::{remove_member, set_member};
 use super::session::HostSession;
 use crate::broker::tool_index::visible;
 use crate::render::{self, Style, escape};
@@ -21,36 +26,45 @@ const CONSOLE_BYTES_MAX: usize = 8 * 1024;
 /// Maximum number of findings in a result. The report contains all of them.
 const FINDINGS_SHOWN_MAX: usize = 8;
 const MESSAGE_CHARS_SHOWN: usize = 600;
+const TOOL_CHARS_SHOWN: usize = 200;
+/// Maximum number of images in a result. All together have at most [`IMAGE_BYTES_MAX`] bytes.
+const IMAGES_MAX: usize = 8;
 const RUNS_URI: &str = "airlock:///runs";
 /// Note for a value that contains addresses of binaries.
-const BINARIES: &str =
-    "binaries: the host can read the addresses in `data_at` and `blob_at` as resources";
+const BINARIES: &str = "binaries: the value has their addresses in `data_at` and `blob_at`; \
+     read_result returns images, and the host can read all of them as resources";
 
 /// The end of a run, as the content of a tool result.
 #[derive(Debug)]
 pub(super) struct RunText {
     pub(super) text: String,
-    /// The report in the format of the command line. A value that was too long is replaced by its
-    /// address.
+    /// The report in the format of the command line, with the advice of the text. A value that was
+    /// too long is replaced by `value_at`, with its beginning and how to read the rest.
     pub(super) report: Value,
+    /// The images in the value, as content blocks.
+    pub(super) images: Vec<Value>,
     pub(super) is_error: bool,
 }
 
-/// Formats a report. `text_bytes_max` limits the value; the rest of a longer value is kept in the
-/// session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunTextOptions<'a> {
+    /// Maximum length of the value. The rest of a longer value is kept in the session.
+    pub(super) value_bytes_max: usize,
+    pub(super) unasked: &'a UnaskedCalls,
+}
+
+/// Formats a report.
 pub(super) fn of_run(
     report: &Report,
     script: &FollowedScript,
     session: &HostSession,
-    text_bytes_max: usize,
+    options: RunTextOptions<'_>,
 ) -> RunText {
     let mut structured = serde_json::to_value(report).unwrap_or_default();
     let mut parts = Vec::new();
+    let mut images = Images::default();
     if let Some(value) = &report.value {
-        // A host that called a tool directly gets binaries as content blocks.
-        let lean = (!script.is_direct)
-            .then(|| without_binaries(value, report, session))
-            .flatten();
+        let lean = without_binaries(value, report, session, &mut images);
         if let Some(lean) = &lean {
             set_member(
                 &mut structured,
@@ -62,25 +76,43 @@ pub(super) fn of_run(
         let text = text.trim_end();
         let long = LongText {
             uri: format!("{RUNS_URI}/{}/value", report.run),
-            bytes_max: text_bytes_max,
+            bytes_max: options.value_bytes_max,
         };
         if let Some(place) = long.keep(text, session) {
-            set_member(&mut structured, "value", Value::Null);
+            remove_member(&mut structured, "value");
             set_member(&mut structured, "value_at", place);
         }
         parts.push(long.shown(text));
         parts.extend(lean.is_some().then(|| BINARIES.to_owned()));
     }
-    parts.extend(if script.is_direct {
+    let ending = if script.is_direct {
         ending_of_call(report, &script.name)
     } else {
         ending(report, script)
-    });
+    };
+    if let Some(Ending { text, next }) = ending {
+        set_member(&mut structured, "next", next);
+        parts.push(text);
+    }
+    let is_unasked = |call: &&ReportedCall| {
+        call.code == Some(Code::Unanswered) && options.unasked.contains(CallId(call.id))
+    };
+    if let Some(call) = report.calls.iter().find(is_unasked) {
+        let note = cannot_ask(&call.tool);
+        set_member(&mut structured, "approval", note.clone());
+        parts.push(note);
+    }
     let open = render::open_calls(report).filter(|_| !script.is_direct);
-    parts.extend(open.map(|it| {
+    if let Some(it) = open {
         let (what, why, next) = (it.what, it.why, it.next);
-        format!("warning: {what}\nwhy: {why}\nnext: {next}")
-    }));
+        let warning = format!("warning: {what}\nwhy: {why}\nnext: {next}");
+        set_member(&mut structured, "warning", warning.clone());
+        parts.push(warning);
+    }
+    if let Some(advice) = render::advice_to_resume(report).filter(|_| !script.is_direct) {
+        set_member(&mut structured, "resume", advice.clone());
+        parts.push(advice);
+    }
     parts.extend(findings(report, script));
     parts.extend(console(report, session, &mut structured));
     let is_plain = script.is_direct && report.status == Status::Done;
@@ -96,7 +128,38 @@ pub(super) fn of_run(
     RunText {
         text: parts.join("\n\n"),
         report: structured,
-        is_error: report.status != Status::Done,
+        images: images.blocks,
+        is_error: !matches!(report.status, Status::Done | Status::Paused),
+    }
+}
+
+/// Explains why a call was not approved at a host that cannot ask its user.
+fn cannot_ask(tool: &str) -> String {
+    let tool = escape::brief(tool, TOOL_CHARS_SHOWN);
+    format!(
+        "approval: this host cannot show questions, so no person was asked about `{tool}`. The user can \
+         set {CHANGES_FOR_APPROVAL}, or --allow '{tool}'"
+    )
+}
+
+/// The images of a value that the result shows.
+#[derive(Debug, Default)]
+struct Images {
+    blocks: Vec<Value>,
+    bytes: usize,
+}
+
+impl Images {
+    /// Adds a binary if it is an image that models can view, and if there is room.
+    fn add(&mut self, stored: &StoredContent) {
+        let StoredContent::Binary { bytes, mime } = stored else {
+            return;
+        };
+        if self.blocks.len() < IMAGES_MAX && self.bytes + bytes.len() <= IMAGE_BYTES_MAX {
+            let block = content_blocks::image(bytes, mime);
+            self.bytes += block.as_ref().map_or(0, |_| bytes.len());
+            self.blocks.extend(block);
+        }
     }
 }
 
@@ -105,16 +168,25 @@ fn without_binaries(
     value: &RawValue,
     report: &Report,
     session: &HostSession,
+    images: &mut Images,
 ) -> Option<Box<RawValue>> {
     binaries::put_away(value, |number, kept| {
+        images.add(&kept);
         let uri = format!("{RUNS_URI}/{}/binary-{number}", report.run);
         session.stored_results.keep(uri.clone(), kept);
         uri
     })
 }
 
+/// Why a run did not finish.
+struct Ending {
+    text: String,
+    /// The advice in the text.
+    next: String,
+}
+
 /// Describes why a script did not finish, with the position and advice.
-fn ending(report: &Report, script: &FollowedScript) -> Option<String> {
+fn ending(report: &Report, script: &FollowedScript) -> Option<Ending> {
     let problem = render::ending(report, &script.name)?;
     let next = next(report, &problem.next);
     let mut text = problem_text(&problem.what, &problem.why, &next, &problem.code);
@@ -122,11 +194,12 @@ fn ending(report: &Report, script: &FollowedScript) -> Option<String> {
     if let Some(excerpt) = error.and_then(|it| render::excerpt(it, &script.text)) {
         text.push_str(&format!("\n{}", excerpt.trim_end()));
     }
-    Some(text)
+    let next = next.into_owned();
+    Some(Ending { text, next })
 }
 
 /// Describes why a direct call failed. The host sent no script, so the text has no position.
-fn ending_of_call(report: &Report, tool: &str) -> Option<String> {
+fn ending_of_call(report: &Report, tool: &str) -> Option<Ending> {
     let withheld = |outcome| {
         matches!(
             outcome,
@@ -148,7 +221,9 @@ fn ending_of_call(report: &Report, tool: &str) -> Option<String> {
         Code::Busy => run_again(report).into(),
         code => Cow::Borrowed(next_of_call(code)),
     };
-    Some(problem_text(&what, &why, &next, code.as_str()))
+    let text = problem_text(&what, &why, &next, code.as_str());
+    let next = next.into_owned();
+    Some(Ending { text, next })
 }
 
 pub(super) fn problem_text(what: &str, why: &str, next: &str, code: &str) -> String {
@@ -222,7 +297,8 @@ struct LongText {
 }
 
 impl LongText {
-    /// Keeps the text if it is too long, and returns its address.
+    /// Keeps the text if it is too long. Returns its address and size, its beginning, and the call
+    /// that reads the rest.
     fn keep(&self, text: &str, session: &HostSession) -> Option<Value> {
         if text.len() <= self.bytes_max {
             return None;
@@ -230,24 +306,38 @@ impl LongText {
         session
             .stored_results
             .keep(self.uri.clone(), StoredContent::Text(text.into()));
-        Some(json!({"uri": self.uri, "bytes": text.len()}))
+        let (head, rest) = self.cut(text);
+        Some(json!({
+            "uri": self.uri,
+            "bytes": text.len(),
+            "preview": visible(head),
+            "rest": rest,
+        }))
+    }
+
+    /// Returns the beginning of a text that is too long, and the call that reads the rest.
+    fn cut<'a>(&self, text: &'a str) -> (&'a str, String) {
+        let end = text.floor_char_boundary(self.bytes_max);
+        let head = text.get(..end).unwrap_or_default();
+        (head, read_call(&self.uri, end))
     }
 
     fn shown(&self, text: &str) -> String {
         if text.len() <= self.bytes_max {
             return text.to_owned();
         }
-        let end = text.floor_char_boundary(self.bytes_max);
-        let head = text.get(..end).unwrap_or_default();
-        let (uri, bytes) = (&self.uri, text.len());
+        let (head, rest) = self.cut(text);
         format!(
-            "{head}\n… cut after {end} of {bytes} bytes; the rest is at {uri}?from={end}&length=20000, \
-             or let the script return less"
+            "{head}\n… cut after {} of {} bytes; read the rest with {rest}, or let the script \
+             return less",
+            head.len(),
+            text.len()
         )
     }
 }
 
-/// Returns advice for a model. The report's advice is for a person at a terminal and names flags.
+/// Returns advice for a model. The report's own advice names flags, which only a person at a
+/// terminal can use.
 fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
     let next = match report.code {
         Some(Code::Busy) => return run_again(report).into(),
@@ -256,9 +346,7 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
         }
         Some(Code::InvalidArguments) => "get_tool_details shows the tool's arguments",
         Some(Code::Denied) => "do without the call; only a change of the rules can allow it",
-        Some(Code::Unanswered) => {
-            "no answer arrived; ask the user to answer, or do without the call"
-        }
+        Some(Code::Unanswered) => "do without the call, or let the user approve it",
         Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
         Some(code) if is_limit(code) => "do less in one run",
         _ => for_a_person,
@@ -280,13 +368,17 @@ fn next_of_call(code: Code) -> &'static str {
         Code::ToolFailed | Code::ResultInvalid => "use other arguments, or do without the call",
         Code::Denied => "do without the call; only a change of the rules can allow it",
         Code::Refused => "do without the call, or ask the person who refused it",
-        Code::Unanswered => "no answer arrived; ask the user to answer, or do without the call",
+        Code::Unanswered => "do without the call, or let the user approve it",
         Code::OutcomeUnknown => {
             "check on the server whether the call took effect before you repeat it"
+        }
+        Code::LoginRequired => {
+            "ask the user to log in with the command that the message names, then call again"
         }
         Code::ServerUnavailable => "call again later, or do without the call",
         code if is_limit(code) => "ask for less in one call",
         Code::Cancelled => "",
+        Code::ResumeDiverged => "Resume the run again: its calls are then matched by content.",
         _ => "do without the call, and tell the user about it",
     }
 }

@@ -59,7 +59,8 @@ impl Extractor for HostModel {
 
 fn params(wanted: &ExtractionRequest) -> Value {
     let ExtractionRequest { value, schema } = wanted;
-    // Both are JSON, which means the same with escapes.
+    // The schema and the value are JSON texts, which have the same meaning with invisible
+    // characters escaped.
     let text = format!("JSON Schema:\n{schema}\n\nValue:\n{value}");
     let text = escape::json(&text);
     json!({

@@ -83,8 +83,8 @@ fn hex(bytes: &[u8]) -> String {
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
     const TAG_CHARS: usize = 64;
-    // Only one spelling is accepted, so texts can be compared: two different texts are never the
-    // same token.
+    // Only lower-case digits are accepted, so each token has exactly one spelling, and texts can be
+    // compared.
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != TAG_CHARS || !text.bytes().all(is_digit) {
         return None;

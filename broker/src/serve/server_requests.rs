@@ -1,6 +1,6 @@
 //! Passes servers' inquiries during a call to the host. A message to a person begins with the
-//! server's name and marks the server's text as a quotation, so that nobody can take it for
-//! airlock's text.
+//! server's name and marks the server's text as a quotation, so that it does not look like
+//! airlock's own text.
 
 mod form_fields;
 mod request_keys;
@@ -19,7 +19,7 @@ use super::session::HostSession;
 use crate::broker::Broker;
 use crate::client_bridge::{
     AnswerDeadline, BridgeFuture, ClientBridge, ClientCapabilities, InquiryKind, LogSink,
-    ServerRequest,
+    ProgressSink, ServerRequest,
 };
 use crate::render::escape;
 use crate::upstream::Era;
@@ -38,6 +38,7 @@ pub(super) struct HostBridge {
     host: Arc<str>,
     era: Era,
     log_sink: Option<LogSink>,
+    progress_sink: Option<ProgressSink>,
     keys: RequestKeys,
 }
 
@@ -57,7 +58,16 @@ impl HostBridge {
             host: request.session.id.as_str().into(),
             era: request.era,
             log_sink,
+            progress_sink: None,
             keys: RequestKeys::default(),
+        }
+    }
+
+    /// Sets where reports of progress go.
+    pub(super) fn with_progress(self, progress_sink: Option<ProgressSink>) -> Self {
+        Self {
+            progress_sink,
+            ..self
         }
     }
 }
@@ -102,6 +112,10 @@ impl ClientBridge for HostBridge {
 
     fn log_sink(&self) -> Option<LogSink> {
         self.log_sink.clone()
+    }
+
+    fn progress_sink(&self) -> Option<ProgressSink> {
+        self.progress_sink.clone()
     }
 
     fn carry(&self, inquiry: ServerRequest, time: AnswerDeadline) -> BridgeFuture<'_> {

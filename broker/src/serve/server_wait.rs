@@ -59,7 +59,7 @@ async fn mentioned_names(tool_index: &ToolIndex, request: &Request) -> Vec<Strin
     if said.first().is_some_and(|name| name == RUN)
         && let Some(code) = args.get("code").and_then(Value::as_str)
     {
-        // If there is no capacity to check the script, the later run reports the error.
+        // If no capacity is left for checking the script, the run itself reports the error later.
         let used = tool_index
             .broker
             .uses(&request.caller, code, &request.cancel);

@@ -2,6 +2,7 @@
 //! values that were too long for a result.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use airlock_core::catalog::Tool;
@@ -14,12 +15,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use super::followed_run::FollowedRun;
+use super::host_limits;
 use super::notifications::{
-    HostSubscription, HostSubscriptions, NotificationBatch, SUBSCRIPTIONS_MAX,
+    GROUPS, HostSubscription, HostSubscriptions, NotificationBatch, SUBSCRIPTIONS_MAX, TAGS,
 };
 use super::peer::OpenRequests;
 use super::replay_buffer::SseReplayBuffer;
-use super::result_store::{ResultStore, SessionResults};
+use super::result_store::{ResultStore, SessionResults, StoredContent, read_call};
 use super::settings::ServeSettings;
 use crate::broker::{Broker, Cancel};
 use crate::client_bridge::LogLevel;
@@ -32,6 +34,9 @@ const REQUESTS_MAX: usize = 256;
 const SUSPENDED_MAX: usize = 32;
 /// Maximum number of URL elicitations whose completion a session can report.
 const TO_OPEN_MAX: usize = 64;
+
+/// Notifications about lists that the protocol itself does not have.
+const OWN_LISTS: [&str; 2] = [GROUPS, TAGS];
 
 /// Digests of the descriptions that a list of tools has shown.
 pub(super) type ListedTools = Arc<HashMap<ToolId, Digest>>;
@@ -59,12 +64,13 @@ struct State {
     session: Session,
     /// The descriptions that lists of tools have shown in full; `None` before the first list.
     listed: Option<ListedTools>,
-    /// The labels of all data that the model may have seen.
-    labels: Labels,
-    /// Labels that are in the record already.
-    saved_labels: Labels,
-    /// Changes that are not in the record yet.
+    /// Changes that are not in the record yet. The labels that are in the record are only there,
+    /// because a person can declassify them while the session is open.
     unsaved: SessionChange,
+    /// Labels that are being written to the record, and the number of writes.
+    saving: (Labels, usize),
+    /// Whether the session has had labels.
+    has_labels: bool,
     saved_at_ms: u64,
     /// Whether this session itself has read labelled data.
     has_new_labels: bool,
@@ -72,6 +78,13 @@ struct State {
     capabilities: Value,
     /// The lowest log level that the host wants, if it has set one.
     log_level: Option<LogLevel>,
+    attendance: Attendance,
+    /// Servers that the model has disabled in this session.
+    disabled: BTreeSet<String>,
+    /// Descriptions of which the host got only a part, by their address.
+    unread: HashMap<String, UnreadDescription>,
+    /// The lists of SEP-1300 that the host has asked for, by the method of their notification.
+    asked_lists: BTreeSet<&'static str>,
     /// Whether the host accepts notifications unrelated to its requests.
     is_listening: bool,
     requests: HashMap<String, Cancel>,
@@ -81,6 +94,24 @@ struct State {
     /// URL elicitations that the person was asked to complete: the server, its id, and the id that
     /// the host got.
     to_open: VecDeque<((ServerName, String), String)>,
+}
+
+/// Whether a person answers the questions at the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attendance {
+    Unknown,
+    /// The host refused a question sooner than a person can, and no person has answered one.
+    Unattended,
+    /// A person has answered a question.
+    Attended,
+}
+
+/// A description that the host reads in parts.
+#[derive(Debug)]
+struct UnreadDescription {
+    tool: Arc<Tool>,
+    /// The number of bytes from the beginning that the host got.
+    read_bytes: usize,
 }
 
 impl HostSession {
@@ -100,13 +131,17 @@ impl HostSession {
             state: Mutex::new(State {
                 session: Session::new(settings.fetch_rate, now_ms),
                 listed: None,
-                labels: Labels::default(),
-                saved_labels: Labels::default(),
                 unsaved: SessionChange::default(),
+                saving: (Labels::default(), 0),
+                has_labels: false,
                 saved_at_ms: now_ms,
                 has_new_labels: false,
                 capabilities: json!({}),
                 log_level: None,
+                attendance: Attendance::Unknown,
+                disabled: BTreeSet::new(),
+                unread: HashMap::new(),
+                asked_lists: BTreeSet::new(),
                 is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
@@ -124,8 +159,7 @@ impl HostSession {
             return;
         }
         let mut state = self.lock();
-        state.labels.join(&recorded.carried.labels);
-        state.saved_labels = recorded.carried.labels.clone();
+        state.has_labels |= !recorded.carried.labels.is_empty();
         state.saved_at_ms = now_ms;
         state.session.restore(recorded.disclosed.clone());
         let capabilities = recorded.capabilities.as_deref();
@@ -160,14 +194,20 @@ impl HostSession {
                 return Ok(());
             }
             state.saved_at_ms = now_ms;
-            std::mem::take(&mut state.unsaved)
+            let unsaved = std::mem::take(&mut state.unsaved);
+            state.saving.0.join(&unsaved.labels);
+            state.saving.1 += 1;
+            unsaved
         };
         let (change, records) = (unsaved.clone(), Arc::clone(records));
         let saved = host_record::blocking(move || records.save(&record, &change, now_ms)).await;
         let mut state = self.lock();
-        match &saved {
-            Ok(()) => state.saved_labels.join(&unsaved.labels),
-            Err(_) => state.unsaved.join(unsaved),
+        if saved.is_err() {
+            state.unsaved.join(unsaved);
+        }
+        state.saving.1 -= 1;
+        if state.saving.1 == 0 {
+            state.saving.0 = Labels::default();
         }
         saved
     }
@@ -185,20 +225,24 @@ impl HostSession {
     }
 
     /// Records that a list of tools was shown, with the descriptions of these tools.
-    pub(super) fn note_list(&self, shown: &ListedTools) {
+    pub(super) fn note_list(&self, shown: Option<&ListedTools>) {
         let mut state = self.lock();
         let listed = state.listed.get_or_insert_default();
+        let Some(shown) = shown else { return };
         Arc::make_mut(listed).extend(shown.iter().map(|(tool, digest)| (tool.clone(), *digest)));
+    }
+
+    pub(super) fn was_shown_list(&self) -> bool {
+        self.lock().listed.is_some()
     }
 
     /// If no list was shown in this session, treats this list as shown. Descriptions that were read
     /// replace those in the list.
-    pub(super) fn assume_list(&self, shown: impl FnOnce() -> ListedTools) {
+    pub(super) fn assume_list(&self, mut listed: ListedTools) {
         let mut state = self.lock();
         if state.listed.is_some() {
             return;
         }
-        let mut listed = shown();
         if let DisclosedTools::Only(read) = state.session.disclosed() {
             let read = read.iter().map(|(tool, digest)| (tool.clone(), *digest));
             Arc::make_mut(&mut listed).extend(read);
@@ -206,10 +250,55 @@ impl HostSession {
         state.listed = Some(listed);
     }
 
-    /// Returns the labels with which a run starts. The counts of earlier runs are in the record.
+    /// Keeps a description that is too long for the host. Returns its beginning, and the call that
+    /// reads the rest.
+    pub(super) fn keep_description(
+        &self,
+        uri: String,
+        text: &str,
+        tool: &Arc<Tool>,
+        encoded_bytes_max: usize,
+    ) -> String {
+        let read_bytes = host_limits::encoded_prefix(text, encoded_bytes_max);
+        let head = text.get(..read_bytes).unwrap_or_default();
+        let shown = format!(
+            "{head}\n… cut after {read_bytes} of {} bytes; `{}` can be called after the rest was \
+             read with {}",
+            text.len(),
+            tool.id,
+            read_call(&uri, read_bytes)
+        );
+        let kept = StoredContent::Text(text.into());
+        self.stored_results.keep(uri.clone(), kept);
+        let tool = Arc::clone(tool);
+        let unread = UnreadDescription { tool, read_bytes };
+        self.lock().unread.insert(uri, unread);
+        shown
+    }
+
+    /// Records that the host got a part of a kept text. A tool is disclosed when the host has got
+    /// its whole description.
+    pub(super) fn note_part(&self, uri: &str, part: Range<usize>, bytes: usize) {
+        let mut state = self.lock();
+        let Some(unread) = state.unread.get_mut(uri) else {
+            return;
+        };
+        if part.start <= unread.read_bytes {
+            unread.read_bytes = unread.read_bytes.max(part.end);
+        }
+        if unread.read_bytes >= bytes {
+            let read = state.unread.remove(uri);
+            drop(state);
+            self.disclose(read.iter().map(|it| &it.tool));
+        }
+    }
+
+    /// Returns the labels with which a run starts and that may not be in the record yet. All others,
+    /// and the counts of earlier runs, are in the record.
     pub(super) fn carried(&self) -> SessionFlow {
+        let state = self.lock();
         SessionFlow {
-            labels: self.lock().labels.clone(),
+            labels: state.unsaved.labels.clone().joined(&state.saving.0),
             ..SessionFlow::default()
         }
     }
@@ -218,10 +307,18 @@ impl HostSession {
     pub(super) fn add_labels(&self, labels: &Labels) {
         let mut state = self.lock();
         state.has_new_labels |= !labels.is_empty();
-        state.labels.join(labels);
-        if !labels.is_within(&state.saved_labels) {
-            state.unsaved.labels.join(labels);
+        state.has_labels |= !labels.is_empty();
+        state.unsaved.labels.join(labels);
+    }
+
+    /// Notes the labels of a run that has ended. They are in the record already, if there is one.
+    pub(super) fn note_ended_run(&self, labels: &Labels) {
+        if self.record().is_none() {
+            return self.add_labels(labels);
         }
+        let mut state = self.lock();
+        state.has_new_labels |= !labels.is_empty();
+        state.has_labels |= !labels.is_empty();
     }
 
     /// Adds the labels of data that a server has sent to the host.
@@ -254,7 +351,8 @@ impl HostSession {
         state.session.has_disclosed()
             || !state.suspended.is_empty()
             || !self.stored_results.is_empty()
-            || !state.labels.is_empty()
+            || state.has_labels
+            || !state.disabled.is_empty()
     }
 
     pub(super) fn fetch(&self, now_ms: u64) -> Result<(), RateLimited> {
@@ -290,8 +388,49 @@ impl HostSession {
         self.lock().is_listening = true;
     }
 
-    pub(super) fn is_listening(&self) -> bool {
-        self.lock().is_listening
+    /// Whether the host accepts this notification, which is unrelated to its requests.
+    pub(super) fn wants(&self, notification: &str) -> bool {
+        let state = self.lock();
+        let is_own = OWN_LISTS.contains(&notification);
+        state.is_listening && (!is_own || state.asked_lists.contains(notification))
+    }
+
+    /// Records that the host knows a list that the protocol itself does not have. Hosts that never
+    /// asked for it may fail on a notification about it.
+    pub(super) fn note_asked_list(&self, notification: &'static str) {
+        self.lock().asked_lists.insert(notification);
+    }
+
+    /// Records a reply to a question.
+    pub(super) fn note_reply(&self, is_by_person: bool) {
+        let mut state = self.lock();
+        if is_by_person {
+            state.attendance = Attendance::Attended;
+        } else if state.attendance == Attendance::Unknown {
+            state.attendance = Attendance::Unattended;
+        }
+    }
+
+    /// Whether a person has answered a question.
+    pub(super) fn is_attended(&self) -> bool {
+        self.lock().attendance == Attendance::Attended
+    }
+
+    /// Whether the host has refused a question itself, and no person has answered one.
+    pub(super) fn is_unattended(&self) -> bool {
+        self.lock().attendance == Attendance::Unattended
+    }
+
+    pub(super) fn disabled_servers(&self) -> BTreeSet<String> {
+        self.lock().disabled.clone()
+    }
+
+    pub(super) fn disable_server(&self, server: &str) {
+        self.lock().disabled.insert(server.to_owned());
+    }
+
+    pub(super) fn enable_server(&self, server: &str) {
+        self.lock().disabled.remove(server);
     }
 
     pub(super) fn set_log_level(&self, level: LogLevel) {
@@ -388,23 +527,24 @@ impl HostSession {
         let _ = self.silent.subscribe().wait_for(|it| *it).await;
     }
 
-    /// Cancels all requests. Each request is still answered.
+    /// Cancels all requests, because the host is gone. Each request is still answered. Runs that only
+    /// wait for people are suspended.
     pub(super) fn end_all(&self, why: &str) {
         let state = self.lock();
         state
             .requests
             .values()
-            .for_each(|cancel| cancel.cancel(why));
+            .for_each(|cancel| cancel.abandon(why));
     }
 
-    /// Cancels all requests and drops waiting runs and subscriptions, because the session has
-    /// ended.
+    /// Cancels all requests like [`Self::end_all`], and drops waiting runs and subscriptions, because
+    /// the session has ended.
     pub(super) fn cancel_all(&self, why: &str) {
         let mut state = self.lock();
         state
             .requests
             .drain()
-            .for_each(|(_, cancel)| cancel.cancel(why));
+            .for_each(|(_, cancel)| cancel.abandon(why));
         state.suspended.clear();
         state.subscriptions.clear();
         self.replay.end();

@@ -30,11 +30,11 @@ const BUSY_MAX: usize = 64;
 /// The handle by which a host asks for a session of its own.
 const NEW: &str = "new";
 
-/// Whose sessions a request may use.
+/// The owner of the sessions that a request may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionOwner {
     pub(super) key: CallerKey,
-    /// Whether the caller was authenticated. Otherwise it only named itself.
+    /// Whether the caller was authenticated. If not, its name is only its own claim.
     pub(super) is_authenticated: bool,
 }
 
@@ -58,7 +58,7 @@ impl SessionOwner {
     }
 }
 
-/// What a request says about its session.
+/// The session that a request names.
 #[derive(Debug, PartialEq, Eq)]
 enum NamedSession {
     None,
@@ -118,8 +118,8 @@ impl LiveSessions {
         Some(session)
     }
 
-    /// Removes the session that was not used for the longest time and is idle: one of this caller,
-    /// or any. Returns false if there is none among the oldest.
+    /// Removes from memory the idle session that was not used for the longest time: one of this
+    /// caller, or of any caller. Returns false if none of the oldest sessions is idle.
     fn make_room(&mut self, caller: Option<&CallerKey>) -> bool {
         for _ in 0..BUSY_MAX {
             let order = match caller {
@@ -245,7 +245,7 @@ impl Sessions {
             }
         }
         for session in in_use {
-            // If this fails, the next request fails too, and reports the error.
+            // If saving fails, the next request of the session fails too, and reports the error.
             let _ = save(context, &session).await;
         }
     }
@@ -290,8 +290,9 @@ impl Sessions {
         Some(found)
     }
 
-    /// Enters a session in memory, unless another request was faster. If there is no room, an idle
-    /// session is removed, which stays in its record. Each caller has a share of the room.
+    /// Adds a session to memory, unless another request has already added it. If there is no room,
+    /// an idle session is removed from memory, and its record stays. Each caller has a share of the
+    /// room.
     fn enter(
         &self,
         record: HostRecord,
@@ -325,8 +326,8 @@ impl Sessions {
     }
 }
 
-/// Attaches the record of a new session of this caller to a session that has none. On stdio, the
-/// first request names the caller.
+/// Gives a session without a record a new record of this caller. On stdio, the first request names
+/// the caller.
 pub(super) async fn attach(
     context: &ServeContext,
     session: &HostSession,
@@ -341,7 +342,7 @@ pub(super) async fn attach(
     Ok(())
 }
 
-/// Ends a session in its record. Its labels stay with its caller.
+/// Ends a session in its record. The caller keeps the session's labels.
 pub(super) async fn end(
     context: &ServeContext,
     session: &HostSession,
@@ -357,7 +358,7 @@ pub(super) async fn end(
 /// Removes the records of sessions that are over.
 pub(super) async fn clean_up_records(context: &ServeContext) {
     let (records, now_ms) = (Arc::clone(context.records()), context.now_ms());
-    // A record that cannot be removed is tried again later.
+    // If a record cannot be removed, the next round tries again.
     let _ = blocking(move || records.clean_up(now_ms)).await;
 }
 
@@ -415,7 +416,7 @@ fn purpose(era: Era) -> &'static str {
 
 fn named(seal: &Seal, params: &Value) -> Result<NamedSession, RpcErrorResponse> {
     let meta = params.get("_meta").and_then(|it| it.get(SESSION_KEY));
-    // Tools of servers may have an argument of this name.
+    // A tool of a server may have an argument with this name.
     let name = params.get("name").and_then(Value::as_str);
     let arguments = params.get("arguments");
     let arguments = arguments.filter(|_| name.is_some_and(own_tools::is_own));

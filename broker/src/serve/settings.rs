@@ -12,7 +12,10 @@ use crate::client_bridge::ClientCapabilities;
 use crate::config::{Offers, PassThrough};
 use crate::host_record::{CallerKey, RecordTimes};
 
-/// Which tools `tools/list` contains besides airlock's own.
+/// How long a run waits for people only, before it is suspended.
+const SUSPEND_AFTER: Duration = Duration::from_secs(60);
+
+/// The tools that `tools/list` contains in addition to airlock's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListMode {
     /// No other tools; scripts call them.
@@ -50,6 +53,8 @@ pub struct ServeSettings {
     /// The servers whose prompts and resources hosts get; no rule is evaluated for them. Empty by
     /// default.
     pub offers: Offers,
+    /// Whether an approver is configured for hosts that cannot ask their user.
+    pub has_approver: bool,
     /// Time after the start during which requests wait for servers that have never connected.
     pub start_wait: Duration,
     pub fetch_rate: FetchRate,
@@ -65,8 +70,19 @@ pub struct ServeSettings {
     /// How long the labels of a caller are kept after its last session; the idle time of a session
     /// by default.
     pub labels_keep: Option<Duration>,
-    /// Maximum length of a result text, in bytes; the rest is available as a resource.
+    /// Maximum length of a value in a result, in bytes; `read_result` returns the rest.
     pub text_bytes_max: usize,
+    /// Maximum length of a tool's description, in characters, for all hosts. By default, a table of
+    /// known hosts says it.
+    pub description_chars_max: Option<usize>,
+    /// Time after which a run that waits for an approver outside the host is paused, for all hosts.
+    /// By default, a table of known hosts says it.
+    pub pause_after: Option<Duration>,
+    /// How long a run waits for people only, before it is suspended: it ends, and a later run
+    /// continues it. `None`: never.
+    pub suspend_after: Option<Duration>,
+    /// Whether the runs of hosts that cannot ask their user are suspended at once.
+    pub answers_come_later: bool,
     /// Maximum size of the long values kept per session, in bytes.
     pub kept_bytes_max: usize,
     /// Maximum size of the long values kept for all sessions, in bytes; the oldest are dropped
@@ -121,6 +137,7 @@ impl Default for ServeSettings {
             pass: PassThrough::default().asked,
             logs: PassThrough::default().logs,
             offers: Offers::default(),
+            has_approver: false,
             start_wait: Duration::from_secs(2),
             patience: ConnectionLimits::default(),
             fetch_rate: FetchRate::default(),
@@ -130,6 +147,10 @@ impl Default for ServeSettings {
             session_idle: Duration::from_secs(3_600),
             labels_keep: None,
             text_bytes_max: 24 * 1024,
+            description_chars_max: None,
+            pause_after: None,
+            suspend_after: Some(SUSPEND_AFTER),
+            answers_come_later: false,
             kept_bytes_max: 32 * 1024 * 1024,
             kept_bytes_max_of_all: 256 * 1024 * 1024,
         }

@@ -35,9 +35,9 @@ const KEEP_EVERY: Duration = Duration::from_secs(60);
 pub(super) struct DrainTimeouts {
     /// Time for requests to finish normally.
     pub(super) by_itself: Duration,
-    /// After that, time for cancelled requests to finish.
+    /// The time for cancelled requests to finish, after `by_itself`.
     pub(super) as_cancelled: Duration,
-    /// After that, time for the host to read the answers.
+    /// The time for the host to read the answers, after `as_cancelled`.
     pub(super) read: Duration,
 }
 
@@ -89,8 +89,8 @@ pub(super) async fn serve(
     } else {
         writer.await
     };
-    // The next process of the host starts with the labels that its caller keeps. If this fails, so
-    // does the session, and it ends when it has been idle.
+    // The next process of the host starts with the labels that its caller keeps. If this fails, the
+    // session stays open until its idle time is over.
     let _ = sessions::end(&context, &session).await;
     read.and(written.unwrap_or_else(|error| Err(io::Error::other(error))))
 }
@@ -149,7 +149,7 @@ impl Connection {
                 continue;
             }
             for (method, params) in told {
-                if self.session.is_listening() {
+                if self.session.wants(method) {
                     self.peer.notify(method, &params).await;
                 }
             }

@@ -70,7 +70,8 @@ fn is_clean(secrets: &Secrets, told: &ServerNotification) -> bool {
     }
 }
 
-/// Adds a notification to the batch if hosts get that kind of its server.
+/// Adds a notification to the batch, if that kind of notification of its server is offered to
+/// hosts.
 fn add(
     batch: &mut NotificationBatch,
     offers: &Offers,

@@ -14,6 +14,7 @@ mod filtering;
 mod host;
 mod http;
 mod listening;
+mod many_sessions;
 mod offering;
 mod parting;
 mod protocol;
@@ -29,12 +30,14 @@ use host::{Host, HostKind, HostTransport};
 const LEGACY: HostKind = HostKind {
     era: Era::Legacy,
     over: HostTransport::Streams,
+    echoes_handle: true,
 };
 const MODERN: HostKind = HostKind {
     era: Era::Modern,
     over: HostTransport::Streams,
+    echoes_handle: true,
 };
-/// Both eras over both transports.
+/// Each era over each transport.
 const WAYS: [HostKind; 4] = [
     LEGACY,
     MODERN,

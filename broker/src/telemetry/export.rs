@@ -169,7 +169,7 @@ impl Sender {
     }
 
     /// Sends one request. Spans that the collector does not accept are lost. Metrics are
-    /// cumulative, so the next ones contain everything.
+    /// cumulative, so later metrics include lost ones.
     async fn send(&self, url: Url, body: &Value) {
         let request = self
             .client

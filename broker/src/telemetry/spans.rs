@@ -155,8 +155,16 @@ impl RunTrace {
             RunEvent::CallSettled { call, code, .. } => {
                 open.ended(*call, code.map(|it| it.as_str()), now_ms);
             }
+            RunEvent::CallReused { call, tool, .. } => {
+                let call_of = open.call(*call, tool, now_ms);
+                call_of
+                    .attributes
+                    .push(("airlock.decision", json!("reused")));
+                open.ended(*call, None, now_ms);
+            }
             RunEvent::Signed { head } => open.signed = Some(head.clone()),
-            RunEvent::Started { .. }
+            RunEvent::Checked { .. }
+            | RunEvent::Started { .. }
             | RunEvent::Console { .. }
             | RunEvent::Inquired { .. }
             | RunEvent::InquiryEnded { .. } => {}

@@ -10,8 +10,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
 
 use super::error::ConnectError;
-use super::secret::Secret;
 use crate::process_group::ProcessGroup;
+use crate::secret::Secret;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChildCommand<'a> {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::diagnostics::lock;
 use super::era::Era;
@@ -30,7 +30,7 @@ pub(crate) struct Connection {
     pub(crate) link: Link,
     pub(crate) negotiated: Negotiated,
     pub(crate) message_limits: MessageLimits,
-    /// The log level that a server of the older era was last sent.
+    /// The last log level that was sent to a server of the older era.
     told_level: Mutex<Option<LogLevel>>,
 }
 
@@ -60,6 +60,8 @@ struct RequestMeta<'a> {
     abilities: ClientCapabilities,
     /// The lowest log level that the origin wants.
     level: Option<LogLevel>,
+    /// Set if the origin wants reports of progress.
+    progress_token: Option<String>,
 }
 
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
@@ -89,13 +91,22 @@ impl Connection {
         self.link.request(&outgoing, &Deadline::new(within)).await
     }
 
-    /// Subscribes to changes of the list of tools. The request stays open; its answer means that no
-    /// more notifications follow.
+    /// Subscribes to changes of the list of tools, and of the lists of groups and tags if the server
+    /// has them. The request stays open; its answer means that no more notifications follow.
     pub(crate) async fn listen(&self) -> Result<Answer, LinkError> {
-        self.listen_to(&json!({"toolsListChanged": true})).await
+        let lists: &[&str] = match self.negotiated.has.filtering {
+            true => &["toolsListChanged", "groupsListChanged", "tagsListChanged"],
+            false => &["toolsListChanged"],
+        };
+        let wanted = lists
+            .iter()
+            .map(|list| ((*list).to_owned(), Value::Bool(true)));
+        let wanted = Value::Object(wanted.collect());
+        self.listen_to(&wanted).await
     }
 
-    /// Subscribes to changes other than those of the list of tools. The request stays open.
+    /// Subscribes to every wanted kind of change except changes of the list of tools. The request
+    /// stays open.
     pub(super) async fn listen_besides(
         &self,
         wanted: &WantedSubscriptions,
@@ -177,6 +188,7 @@ impl Connection {
             trace: called.trace,
             abilities,
             level,
+            progress_token: called.origin.and_then(CallOrigin::progress_token),
         };
         let outgoing = OutgoingRequest {
             method: "tools/call",
@@ -214,8 +226,8 @@ impl Connection {
     }
 
     /// Sets the log level of a server of the older era. The level applies to all runs, so airlock
-    /// sends the most detailed level that any run wants, and each run filters its messages. Each
-    /// level is sent once. A server that does not answer delays a call only briefly.
+    /// sends the most detailed level that any run wants, and each run filters its messages. A level
+    /// is sent only if it is new. A server that does not answer delays a call only briefly.
     async fn tell_level(&self, level: LogLevel) {
         if self.negotiated.era == Era::Modern || !self.negotiated.has.logging {
             return;
@@ -236,7 +248,7 @@ impl Connection {
             cancellable: true,
             ..OutgoingRequest::default()
         };
-        // If the server refuses, it keeps its own level.
+        // If the server refuses, it keeps its previous level.
         let _ = self
             .link
             .request(&outgoing, &Deadline::new(LEVEL_WALL))
@@ -250,7 +262,10 @@ impl Connection {
         let level = level.map(|it| format!(r#""{LEVEL_KEY}":{}"#, quoted(it.word())));
         let trace = besides.trace;
         let trace = trace.map(|trace| format!(r#""traceparent":{}"#, quoted(trace)));
-        let meta: Vec<_> = ours.into_iter().chain(level).chain(trace).collect();
+        let token = besides.progress_token.as_ref();
+        let token = token.map(|token| format!(r#""progressToken":{}"#, quoted(token)));
+        let ours = ours.into_iter().chain(level).chain(trace);
+        let meta: Vec<_> = ours.chain(token).collect();
         let meta = (!meta.is_empty()).then(|| format!(r#""_meta":{{{}}}"#, meta.join(",")));
         let members: Vec<_> = members.into_iter().chain(meta).collect();
         format!("{{{}}}", members.join(","))

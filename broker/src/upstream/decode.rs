@@ -61,6 +61,11 @@ fn failure(error: LinkError) -> Reply {
             cause: LostCause::Disconnected,
         },
         LinkError::Lost { why, cause } => Reply::Lost { why, cause },
+        LinkError::LoginRequired { why, next } => Reply::Failed {
+            code: Code::LoginRequired,
+            message: format!("{why}; a person can log in with `{next}`"),
+            left: false,
+        },
         ref unopened @ LinkError::Unopened { was_declined } => Reply::Failed {
             code: match was_declined {
                 true => Code::Refused,

@@ -1,5 +1,5 @@
-//! Collects data about a server besides its answers, with bounded size: the end of its stderr, some
-//! invalid lines, and counters.
+//! Collects diagnostics of a server, with bounded size: the end of its stderr, some invalid lines,
+//! and counters.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +19,12 @@ const STRAY_LINES_KEPT: usize = 8;
 const HOLDS_MIN: Duration = Duration::from_secs(30);
 const HOLDS_MAX: Duration = Duration::from_secs(24 * 3_600);
 const STRAY_LINE_CHARS_KEPT: usize = 240;
+/// The notifications after which the tools, their groups and their tags are read again.
+const TOOLS_CHANGED: [&str; 3] = [
+    "notifications/tools/list_changed",
+    "notifications/groups/list_changed",
+    "notifications/tags/list_changed",
+];
 
 /// Diagnostics of one server. Connections write them, and error messages use them. They outlive
 /// reconnects.
@@ -31,7 +37,8 @@ pub(crate) struct Diagnostics {
     notifications_total: AtomicU64,
     unmatched_total: AtomicU64,
     connects_total: AtomicU64,
-    /// Number of changes, or possible changes, of the list.
+    /// Number of changes of the list that were reported or may have happened, for example during a
+    /// reconnect.
     changes_total: AtomicU64,
     /// Value of `changes_total` that the last read of the list includes.
     changes_read: AtomicU64,
@@ -125,13 +132,13 @@ impl Diagnostics {
 
     pub(crate) fn notification(&self, method: &str) {
         self.notifications_total.fetch_add(1, Ordering::Relaxed);
-        if method == "notifications/tools/list_changed" {
+        if TOOLS_CHANGED.contains(&method) {
             self.outdate_list();
         }
     }
 
-    /// Records that the server will report changes from now on. If reading a list has already
-    /// begun, changes since then were not reported, so the list counts as outdated.
+    /// Records that the server will report changes from now on. A read of the list that has already
+    /// begun may have missed earlier changes, so the list then counts as outdated.
     pub(crate) fn acknowledge(&self, promised: PromisedNotifications) {
         if promised.tools && self.is_list_begun.load(Ordering::SeqCst) {
             self.outdate_list();
@@ -165,7 +172,7 @@ impl Diagnostics {
         self.changes_total.load(Ordering::SeqCst)
     }
 
-    /// Records that the list was read and includes this number of changes.
+    /// Records that the list was read, and that it includes all changes up to this number.
     pub(crate) fn list_is_read(&self, changes: u64) {
         self.wait_with(None);
         self.changes_read.fetch_max(changes, Ordering::SeqCst);
@@ -224,9 +231,10 @@ impl Diagnostics {
         ))
     }
 
-    /// Returns the masked end of stderr. If its beginning was dropped, the text may start within a
-    /// secret; therefore as many bytes as a configured secret can have are dropped too, and the rest
-    /// of a word, which can be a token of any length.
+    /// Returns the end of stderr, with credentials masked. If its beginning was dropped, the text
+    /// may start within a secret that masking cannot recognise. Then as many bytes as the longest
+    /// configured secret are dropped too. So is the rest of the word after them, because a token
+    /// can have any length.
     fn end_of_stderr(&self) -> String {
         let bytes: Vec<u8> = lock(&self.stderr).iter().copied().collect();
         let masked = self.masked(&String::from_utf8_lossy(&bytes));

@@ -1,5 +1,6 @@
 //! Errors that make a server unusable, and advice for each.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// An error while connecting. Its texts contain no credential, no argument of the command, and no
@@ -12,6 +13,13 @@ pub enum ConnectError {
     Unreachable { url: String, why: String },
     #[error("{url} refused the credentials (HTTP status {status})")]
     Unauthorized { url: String, status: u16 },
+    #[error("{url}: {why}")]
+    LoginRequired {
+        url: String,
+        why: String,
+        /// The command that logs in.
+        next: String,
+    },
     #[error("invalid setting `{setting}`: {why}")]
     Setting { setting: String, why: String },
     #[error("the server did not finish connecting within {} ms{}", .within.as_millis(), words(.last_words))]
@@ -61,6 +69,11 @@ impl ConnectError {
                 url: shown(&url),
                 status,
             },
+            Self::LoginRequired { url, why, next } => Self::LoginRequired {
+                url: shown(&url),
+                why: shown(&why),
+                next,
+            },
             Self::TimedOut { within, last_words } => Self::TimedOut {
                 within,
                 last_words: words(last_words),
@@ -83,8 +96,9 @@ impl ConnectError {
 
     /// Returns advice for the person.
     #[must_use]
-    pub fn next(&self) -> &'static str {
-        match self {
+    pub fn next(&self) -> Cow<'static, str> {
+        let next = match self {
+            Self::LoginRequired { next, .. } => return format!("run `{next}`").into(),
             Self::Start { .. } => {
                 "check the spelling of the command and that it is on PATH; only PATH, HOME and the configured variables are passed on"
             }
@@ -92,19 +106,20 @@ impl ConnectError {
             Self::Unauthorized { .. } => "check the configured headers; a token may have expired",
             Self::Setting { .. } => "correct the setting",
             Self::TimedOut { .. } => {
-                "start the server once by hand to see what it waits for, or raise its connect timeout"
+                "`airlock servers --stderr` with the same server flags shows what it waits for; `connect_timeout` in airlock.toml gives it more time"
             }
             Self::Ended { .. } => {
-                "start the command once by hand with only PATH, HOME and the configured variables set"
+                "`airlock servers --stderr` with the same server flags shows all that it printed; it gets only PATH, HOME and the configured variables"
             }
             Self::Version { .. } => {
                 "use a version of the server that supports protocol version 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 or 2024-11-05"
             }
             Self::NotMcp { .. } => {
-                "check that the command or address is an MCP server on stdio or streamable HTTP"
+                "name the command or address of an MCP server on stdio or streamable HTTP; `airlock servers --stderr` with the same server flags shows what it printed"
             }
             Self::List { .. } => "report this to the server's author, or remove the server",
             Self::GivenUp { .. } => "check the server; airlock tries again after a while",
-        }
+        };
+        next.into()
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct Fetch {
     pub(crate) params: Map<String, Value>,
     /// The value of the `Mcp-Name` header.
     pub(crate) name: Option<String>,
-    /// Maximum length of the result, in bytes, besides the limit for all results.
+    /// Maximum length of the result, in bytes, in addition to the limit for all results.
     pub(crate) bytes_max: usize,
 }
 

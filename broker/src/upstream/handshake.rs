@@ -42,7 +42,8 @@ fn initialize_params(abilities: ClientCapabilities) -> String {
     format!("{INITIALIZE_PARAMS}{}}}", abilities.declared())
 }
 
-/// Maximum length of the answer. Images in `icons`, which are not kept, may be most of its length.
+/// Maximum length of the answer, in bytes. Most of it may be images in `icons`, which airlock
+/// drops.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Creates a link to the server: starts the child process, or prepares the HTTP client.
@@ -71,6 +72,8 @@ pub(crate) struct ServerCapabilities {
     /// Whether the server reports changes of its list of prompts.
     pub(crate) prompt_changes: bool,
     pub(crate) resource_changes: bool,
+    /// Whether the server describes its groups and tags (SEP-1300).
+    pub(crate) filtering: bool,
 }
 
 impl ServerCapabilities {
@@ -83,6 +86,7 @@ impl ServerCapabilities {
             list_changes: is_true("/tools/listChanged"),
             prompt_changes: is_true("/prompts/listChanged"),
             resource_changes: is_true("/resources/listChanged"),
+            filtering: has("/filtering").is_some_and(Value::is_object),
         }
     }
 }
@@ -168,11 +172,12 @@ impl HandshakeError {
         }
     }
 
-    /// Whether no other handshake can succeed either.
+    /// Whether every other handshake would fail too.
     fn is_final(&self) -> bool {
         match self {
             Self::Connect(_) => true,
             Self::Link(LinkError::Status { status, .. }) => matches!(status, 401 | 403 | 407),
+            Self::Link(LinkError::LoginRequired { .. }) => true,
             _ => false,
         }
     }
@@ -214,7 +219,8 @@ impl Handshake<'_> {
                 settle(link, begun).await
             }
             (EraChoice::Auto, Some(Era::Legacy)) => self.as_remembered(link).await,
-            // The newer era begins with the probe anyway, so remembering it saves nothing.
+            // Detection begins with the probe of the newer era, so a remembered newer era changes
+            // nothing.
             (EraChoice::Auto, Some(Era::Modern) | None) => self.probe(link).await,
         }
     }
@@ -446,6 +452,13 @@ impl HandshakeError {
                 url: url.to_owned(),
                 status,
             },
+            (Self::Link(LinkError::LoginRequired { why, next }), place) => {
+                ConnectError::LoginRequired {
+                    url: place.unwrap_or_default().to_owned(),
+                    why,
+                    next,
+                }
+            }
             (Self::Link(LinkError::Status { why, .. }), _) => ConnectError::NotMcp { why },
             (
                 Self::Link(LinkError::Lost {

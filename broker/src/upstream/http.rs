@@ -1,7 +1,7 @@
 //! Streamable HTTP: each message is a POST, and the answer is JSON or a stream of events.
 //!
-//! Redirects are not followed, because configured headers would be sent along. No proxy is taken
-//! from the environment.
+//! Redirects are not followed, because the new address would receive the configured headers. No
+//! proxy is taken from the environment.
 
 mod build;
 mod events;
@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use airlock_core::login::Challenge;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -21,10 +24,13 @@ use super::era::Era;
 use super::error::ConnectError;
 use super::jsonrpc::{self, Answer, IncomingMessage};
 use super::outgoing::{LinkError, OutgoingRequest};
-use super::secret::Secret;
 use super::server_request::{self, CallOrigin, OpenServerRequests, RawRequest, RequestError};
-use super::spec::ServerUrl;
+use super::spec::{ServerSpec, Transport};
 use crate::deadline::Deadline;
+use crate::http_client::innermost_cause;
+use crate::login::{LoginFailure, ServerLogin};
+use crate::secret::Secret;
+use crate::server_url::ServerUrl;
 pub(crate) use build::client;
 use build::{header_map, method_headers};
 
@@ -33,7 +39,7 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// Maximum time to send a message without waiting for an answer.
 const ASIDE: Duration = Duration::from_secs(5);
 const ASIDE_MAX: usize = 32;
-/// Pauses before each attempt to deliver an answer that the server asked for.
+/// Pauses before the attempts to deliver airlock's answer to a request of the server.
 const DELIVERED_AGAIN_AFTER: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(250),
@@ -42,7 +48,7 @@ const DELIVERED_AGAIN_AFTER: [Duration; 5] = [
     Duration::from_secs(10),
 ];
 
-/// Cheap to clone; all clones share one link.
+/// A connection to a server over HTTP. Cheap to clone; all clones share one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpLink(Arc<Inner>);
 
@@ -51,6 +57,10 @@ struct Inner {
     client: Client,
     url: ServerUrl,
     headers: HeaderMap,
+    /// The login, if the configuration sets no `Authorization` header.
+    login: Option<ServerLogin>,
+    /// The token of the last request. Messages that are sent without waiting use it too.
+    token: Mutex<Option<Secret>>,
     spoken: Mutex<NegotiatedHeaders>,
     closed: AtomicBool,
     next_id: AtomicU64,
@@ -75,6 +85,7 @@ impl HttpLink {
     pub(crate) fn new(
         url: &ServerUrl,
         headers: &[(String, Secret)],
+        login: Option<ServerLogin>,
         connect_timeout: Duration,
         message_bytes_max: usize,
         diagnostics: Arc<Diagnostics>,
@@ -83,6 +94,8 @@ impl HttpLink {
             client: client(url, connect_timeout)?,
             url: url.clone(),
             headers: header_map(headers)?,
+            login,
+            token: Mutex::default(),
             spoken: Mutex::default(),
             closed: AtomicBool::new(false),
             next_id: AtomicU64::new(1),
@@ -171,12 +184,7 @@ impl HttpLink {
             };
             headers.insert(name, value);
         }
-        let response = self
-            .post(body)
-            .headers(headers)
-            .send()
-            .await
-            .map_err(|error| send_error(&error))?;
+        let response = self.send_logged_in(body, headers).await?;
         if !response.status().is_success() {
             return self.refused(response, id).await;
         }
@@ -189,6 +197,53 @@ impl HttpLink {
         }
         self.read_answer(response, id, outgoing.owner.origin())
             .await
+    }
+
+    /// Sends a message with the token of the login. A status of 401 proves that nothing was done, so
+    /// the same bytes are sent once more with a renewed token.
+    async fn send_logged_in(
+        &self,
+        body: Vec<u8>,
+        headers: HeaderMap,
+    ) -> Result<Response, LinkError> {
+        let send = |body: Vec<u8>, headers: HeaderMap| {
+            let sent = self.post(body).headers(headers).send();
+            async move { sent.await.map_err(|error| send_error(&error)) }
+        };
+        let Some(login) = &self.0.login else {
+            return send(body, headers).await;
+        };
+        let unusable = |error: LoginFailure| match error.needs_login() {
+            true => LinkError::LoginRequired {
+                why: error.to_string(),
+                next: login.command(&Challenge::default()),
+            },
+            false => LinkError::NotSent {
+                why: format!("{error}; {}", error.next()),
+            },
+        };
+        let used = login.token().await.map_err(unusable)?;
+        *lock(&self.0.token) = used.clone();
+        let mut response = send(body.clone(), headers.clone()).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(used) = used
+            && let Some(renewed) = login.token_after_refusal(&used).await.map_err(unusable)?
+        {
+            *lock(&self.0.token) = Some(renewed);
+            response = send(body, headers).await?;
+        }
+        let challenge = challenge(&response);
+        let why = match response.status() {
+            StatusCode::UNAUTHORIZED => "the server requires a login",
+            StatusCode::FORBIDDEN if challenge.is_insufficient_scope() => {
+                "the login lacks a scope that the server requires"
+            }
+            _ => return Ok(response),
+        };
+        Err(LinkError::LoginRequired {
+            why: why.to_owned(),
+            next: login.command(&challenge),
+        })
     }
 
     fn post(&self, body: Vec<u8>) -> RequestBuilder {
@@ -208,7 +263,17 @@ impl HttpLink {
             ACCEPT,
             HeaderValue::from_static("application/json, text/event-stream"),
         );
-        for (name, value) in [(VERSION, spoken.version), (SESSION, spoken.session)] {
+        let token = lock(&self.0.token).clone();
+        let bearer = token.and_then(|token| {
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()?;
+            value.set_sensitive(true);
+            Some(value)
+        });
+        for (name, value) in [
+            (VERSION, spoken.version),
+            (SESSION, spoken.session),
+            (AUTHORIZATION, bearer),
+        ] {
             if let Some(value) = value {
                 headers.insert(name, value);
             }
@@ -261,7 +326,7 @@ impl HttpLink {
                 id: answered,
                 answer,
             } if answered == id => {
-                if self.has_session() && speaks_of_a_session(status, &answer) {
+                if self.has_session() && is_session_error(status, &answer) {
                     // The next call begins a new session; this call is not repeated.
                     self.0.closed.store(true, Ordering::Relaxed);
                 }
@@ -271,7 +336,7 @@ impl HttpLink {
             // An error without an id can only belong to this request, unless the status shows that
             // no MCP server wrote the error.
             _ => match jsonrpc::parse_bare_error(&body) {
-                Some(error) if may_be_the_servers(status) => Ok(Answer::Error(error)),
+                Some(error) if may_be_from_server(status) => Ok(Answer::Error(error)),
                 _ => Err(self.status_error(status, "")),
             },
         }
@@ -291,7 +356,7 @@ impl HttpLink {
             return self.read_events(response, id, origin).await;
         }
         let body = read_body(response, self.0.message_bytes_max).await?;
-        match self.hear(&body, id, origin) {
+        match self.handle_message(&body, id, origin) {
             Some(answer) => Ok(answer),
             None => Err(LinkError::unreadable(
                 "the HTTP body is not the answer to this request",
@@ -300,7 +365,12 @@ impl HttpLink {
     }
 
     /// Returns the answer if this message answers `id`. Handles all other messages.
-    fn hear(&self, message: &[u8], id: u64, origin: Option<&CallOrigin>) -> Option<Answer> {
+    fn handle_message(
+        &self,
+        message: &[u8],
+        id: u64,
+        origin: Option<&CallOrigin>,
+    ) -> Option<Answer> {
         match jsonrpc::parse(message) {
             IncomingMessage::Answer {
                 id: answered,
@@ -313,7 +383,7 @@ impl HttpLink {
                     under_way,
                     ..
                 } = &*self.0;
-                server_request::notified(&method, params, diagnostics, under_way, || {
+                server_request::notified(&method, params, diagnostics, under_way, |_| {
                     origin.cloned()
                 });
             }
@@ -409,7 +479,7 @@ impl Drop for InFlight<'_> {
 
 /// Whether this error means that the session has ended. Some servers do not answer 404 for a
 /// missing session, as the specification requires.
-fn speaks_of_a_session(status: StatusCode, answer: &Answer) -> bool {
+fn is_session_error(status: StatusCode, answer: &Answer) -> bool {
     const SERVER_ERROR: i64 = -32_000;
     status == StatusCode::BAD_REQUEST
         && matches!(answer, Answer::Error(error) if error.code == SERVER_ERROR)
@@ -417,8 +487,41 @@ fn speaks_of_a_session(status: StatusCode, answer: &Answer) -> bool {
 
 /// Whether the status suggests that the server itself wrote an error without an id, because it
 /// could not parse the request or refused it.
-fn may_be_the_servers(status: StatusCode) -> bool {
+fn may_be_from_server(status: StatusCode) -> bool {
     status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 407 | 408 | 409 | 425 | 499)
+}
+
+/// Asks a server without a token, and returns its challenge. The request changes nothing at the
+/// server.
+pub(crate) async fn challenge_of(spec: &ServerSpec) -> Result<Challenge, ConnectError> {
+    let Transport::Http { url, headers } = &spec.transport else {
+        return Ok(Challenge::default());
+    };
+    let body = jsonrpc::request(1, "server/discover", "{}");
+    let sent = client(url, spec.timeouts.connect)?
+        .post(url.url().clone())
+        .headers(header_map(headers)?)
+        .headers(method_headers("server/discover", None))
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(CONTENT_TYPE, "application/json")
+        .header(VERSION, Era::Modern.version())
+        .body(body)
+        .send();
+    let unreachable = |why: String| ConnectError::Unreachable {
+        url: url.to_string(),
+        why,
+    };
+    match tokio::time::timeout(spec.timeouts.probe, sent).await {
+        Ok(Ok(response)) => Ok(challenge(&response)),
+        Ok(Err(error)) => Err(unreachable(innermost_cause(&error))),
+        Err(_) => Err(unreachable("no answer".to_owned())),
+    }
+}
+
+/// Returns what the server says about the login that it requires.
+fn challenge(response: &Response) -> Challenge {
+    let values = response.headers().get_all(WWW_AUTHENTICATE);
+    Challenge::parse(values.iter().filter_map(|value| value.to_str().ok()))
 }
 
 async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, LinkError> {
@@ -426,7 +529,7 @@ async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, 
     while let Some(chunk) = response
         .chunk()
         .await
-        .map_err(|error| LinkError::disconnected(plain(&error)))?
+        .map_err(|error| LinkError::disconnected(innermost_cause(&error)))?
     {
         if body.len() + chunk.len() > bytes_max {
             return Err(LinkError::too_large(bytes_max));
@@ -437,22 +540,9 @@ async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, 
 }
 
 fn send_error(error: &reqwest::Error) -> LinkError {
-    let why = plain(error);
+    let why = innermost_cause(error);
     if error.is_connect() || error.is_builder() {
         return LinkError::NotSent { why };
     }
     LinkError::disconnected(why)
-}
-
-/// Returns the innermost cause. The texts of outer errors contain the address with its query.
-fn plain(error: &reqwest::Error) -> String {
-    let mut inner: &dyn std::error::Error = error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    if inner.is::<reqwest::Error>() {
-        "the request failed".to_owned()
-    } else {
-        inner.to_string()
-    }
 }

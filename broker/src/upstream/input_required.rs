@@ -48,9 +48,9 @@ struct InputRequiredResult<'a> {
     state: Option<&'a RawValue>,
 }
 
-/// Makes a call. As often as the server asks for input, repeats the call over the same connection
-/// with the answers. The call is also repeated once after the person has opened required URLs. A
-/// call that has arrived once may have had an effect, whatever happens to its repetitions.
+/// Makes a call. Whenever the server asks for input, repeats the call over the same connection with
+/// the answers. The call is also repeated once after the person has opened required URLs. A call
+/// that has arrived once may have had an effect, whatever happens to its repetitions.
 pub(super) async fn converse(
     connection: &Connection,
     called: &CallRequest<'_>,

@@ -10,7 +10,7 @@ const READ_BYTES: usize = 64 * 1024;
 const END_BYTES: usize = 512;
 /// A line that is too long is skipped if its length is within this multiple of the maximum.
 const SKIP_FACTOR: usize = 4;
-/// A larger buffer is shrunk after its line.
+/// Maximum size of a buffer that is kept after its line. A larger buffer is shrunk.
 const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]

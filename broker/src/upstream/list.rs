@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::connection::Connection;
+use super::groups_and_tags::{self, GroupsAndTags};
 use super::headers::{MirroredHeader, mirrored};
 use super::jsonrpc::{Answer, METHOD_NOT_FOUND};
 use super::link::Link;
@@ -26,6 +27,9 @@ pub enum ListProblem {
     Nameless { at: usize, why: String },
     #[error("the list was cut off after {tools} tools: {why}")]
     Cut { tools: usize, why: String },
+    /// The list of groups or of tags is missing. All tools are there.
+    #[error("`{method}` could not be read: {why}")]
+    Filtering { method: &'static str, why: String },
 }
 
 impl ListProblem {
@@ -44,6 +48,10 @@ impl ListProblem {
                 tools,
                 why: shown(&why),
             },
+            Self::Filtering { method, why } => Self::Filtering {
+                method,
+                why: shown(&why),
+            },
         }
     }
 }
@@ -52,13 +60,14 @@ impl ListProblem {
 #[derive(Debug)]
 pub(crate) enum ListError {
     Link(LinkError),
-    Said(String),
+    Failed(String),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
     pub(crate) problems: Vec<ListProblem>,
+    pub(crate) groups_and_tags: GroupsAndTags,
     /// The arguments that are repeated in headers, by tool.
     pub(crate) mirrored: HashMap<String, Vec<MirroredHeader>>,
     /// The lifetime that the server states for the list: the shortest lifetime of any page.
@@ -86,8 +95,21 @@ struct ListPage<'a> {
     ttl_ms: Option<Value>,
 }
 
-/// Reads all pages that arrive `within` the time.
+/// Reads the tools that arrive `within` the time, and the lists of groups and tags.
 pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Listing, ListError> {
+    let deadline = Instant::now() + within;
+    let mut listing = pages(connection, within).await?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let (groups_and_tags, problems) = groups_and_tags::read(connection, left).await;
+    listing.groups_and_tags = groups_and_tags;
+    for (method, why) in problems {
+        listing.report(ListProblem::Filtering { method, why });
+    }
+    Ok(listing)
+}
+
+/// Reads all pages that arrive `within` the time.
+async fn pages(connection: &Connection, within: Duration) -> Result<Listing, ListError> {
     let message_limits = connection.message_limits;
     let deadline = Instant::now() + within;
     let mut listing = Listing::default();
@@ -103,7 +125,7 @@ pub(crate) async fn list(connection: &Connection, within: Duration) -> Result<Li
         };
         let page: ListPage<'_> = match read_object(page.get()) {
             Ok(page) => page,
-            Err(error) if cursor.is_none() => return Err(ListError::Said(error.to_string())),
+            Err(error) if cursor.is_none() => return Err(ListError::Failed(error.to_string())),
             Err(error) => return Ok(listing.cut(format!("the next page is invalid: {error}"))),
         };
         let ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
@@ -151,11 +173,11 @@ async fn page(
         }
         Answer::Result(result) => Ok(Some(result)),
         Answer::Error(error) if error.code == METHOD_NOT_FOUND => Ok(None),
-        Answer::Error(error) => Err(ListError::Said(format!(
+        Answer::Error(error) => Err(ListError::Failed(format!(
             "the server answered with error {}: {}",
             error.code, error.message
         ))),
-        Answer::Unreadable(why) => Err(ListError::Said(why)),
+        Answer::Unreadable(why) => Err(ListError::Failed(why)),
     }
 }
 
@@ -163,7 +185,7 @@ impl ListError {
     pub(crate) fn why(&self) -> String {
         match self {
             Self::Link(error) => error.why(),
-            Self::Said(why) => why.clone(),
+            Self::Failed(why) => why.clone(),
         }
     }
 }

@@ -21,7 +21,7 @@ const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(250);
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_LAST: Duration = Duration::from_secs(300);
 
-/// A subscription that keeps the connection, and ends on drop.
+/// An open subscription. It keeps the connection open, and ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct ListSubscription(JoinHandle<()>);
 

@@ -19,7 +19,8 @@ pub(crate) struct OutgoingRequest {
     /// Whether airlock cancels the request at the server when the request is dropped. Not set for
     /// the handshake.
     pub(crate) cancellable: bool,
-    /// The origin of the request, which answers the server's inquiries during it.
+    /// The owner of the request, who is asked if the server makes inquiries while it works on the
+    /// request.
     pub(crate) owner: RequestOwner,
 }
 
@@ -34,6 +35,8 @@ pub(crate) enum LinkError {
     Status { status: u16, why: String },
     /// The request was sent, and its outcome is unknown.
     Lost { why: String, cause: LostCause },
+    /// The server has done nothing because it requires a login. `next` is the command.
+    LoginRequired { why: String, next: String },
     /// The server has done nothing because it requires a URL to be opened first. The person
     /// declined or did not answer.
     Unopened { was_declined: bool },
@@ -45,6 +48,7 @@ impl LinkError {
             Self::NotSent { why } | Self::Status { why, .. } | Self::Lost { why, .. } => {
                 why.clone()
             }
+            Self::LoginRequired { why, next } => format!("{why}; run `{next}`"),
             Self::SessionGone => "the HTTP session has ended".to_owned(),
             Self::Unopened { was_declined } => {
                 let what = "the server requires a URL to be opened first";
@@ -57,12 +61,12 @@ impl LinkError {
     }
 
     /// Whether the error concerns the connection to the server and not the request.
-    pub(crate) fn is_of_the_way(&self) -> bool {
+    pub(crate) fn is_connection_error(&self) -> bool {
         match self {
             Self::NotSent { .. } | Self::SessionGone => true,
             Self::Status { status, .. } => *status >= 500,
             Self::Lost { cause, .. } => *cause == LostCause::Disconnected,
-            Self::Unopened { .. } => false,
+            Self::LoginRequired { .. } | Self::Unopened { .. } => false,
         }
     }
 

@@ -100,6 +100,13 @@ impl PendingRequests {
         }
     }
 
+    /// Returns the call with this progress token.
+    pub(super) fn origin_of(&self, token: &str) -> Option<CallOrigin> {
+        let origins = self.by_id.values().filter_map(|it| it.owner.origin());
+        let mut origins = origins.filter(|it| it.progress_token().as_deref() == Some(token));
+        origins.next().cloned()
+    }
+
     /// Returns the run whose calls the server is working on. An inquiry does not name its request,
     /// so it is refused if it could belong to more than one run.
     pub(super) fn origin(&self) -> Result<CallOrigin, RequestError> {

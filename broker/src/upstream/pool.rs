@@ -15,17 +15,18 @@ use super::connection::Connection;
 use super::diagnostics::{Diagnostics, DiagnosticsReport};
 use super::era::{Era, EraMemory};
 use super::error::ConnectError;
+use super::groups_and_tags::GroupsAndTags;
 use super::handshake::Connect;
 use super::http::HttpLink;
 use super::link::Link;
 use super::list::{ListProblem, Listing};
 use super::message_limits::MessageLimits;
 use super::notifications::{NotificationHub, ServerNotification};
-use super::secret::Secret;
 use super::server::UpstreamServer;
 use super::spec::{ServerSpec, Transport};
 use super::stdio::StdioLink;
 use crate::client_bridge::DeclaredCapabilities;
+use crate::secret::Secret;
 use crate::secrets::Secrets;
 
 /// Settings that all servers share.
@@ -47,6 +48,8 @@ pub struct ServerListing {
     /// The descriptions as the server sent them, without the skipped tools.
     pub tools: Vec<Value>,
     pub problems: Vec<ListProblem>,
+    /// What the server says about its groups and tags.
+    pub groups_and_tags: GroupsAndTags,
     /// The reason why there are no tools.
     pub failure: Option<ConnectError>,
     pub era: Option<Era>,
@@ -86,8 +89,8 @@ impl Upstream {
         Self::from_servers(servers, wake, news)
     }
 
-    /// Connects to all servers at once and reads their tools. Runs on a tokio runtime, which then
-    /// drives the connections.
+    /// Connects to all servers at once and reads their tools. Must be called on a tokio runtime,
+    /// which then drives the connections.
     pub async fn connect_all(
         specs: Vec<ServerSpec>,
         surroundings: &UpstreamSettings,
@@ -238,6 +241,7 @@ fn connector(
         Transport::Http { url, headers } => HttpLink::new(
             url,
             headers,
+            spec.login.clone(),
             timeouts.connect,
             message_bytes_max,
             diagnostics.clone(),
@@ -257,6 +261,7 @@ async fn listed(server: &Arc<UpstreamServer>) -> ServerListing {
             server: name,
             tools: Vec::new(),
             problems: Vec::new(),
+            groups_and_tags: GroupsAndTags::default(),
             failure: Some(failure),
             era: None,
             version: None,
@@ -273,6 +278,7 @@ fn present(server: ServerName, connection: &Connection, listing: Listing) -> Ser
         server,
         tools: listing.tools,
         problems: listing.problems,
+        groups_and_tags: listing.groups_and_tags,
         failure: None,
         era: Some(negotiated.era),
         version: Some(negotiated.version.clone()),

@@ -48,7 +48,7 @@ pub(crate) struct UpstreamServer {
     places: Arc<Semaphore>,
     /// The list that was last read.
     reading: Mutex<Option<Arc<ListRevision>>>,
-    /// Number of reads of the list that were begun.
+    /// Number of reads of the list that have begun.
     readings: AtomicU64,
     diagnostics: Arc<Diagnostics>,
     /// When a call last began or ended.
@@ -58,7 +58,7 @@ pub(crate) struct UpstreamServer {
     /// The client capabilities for servers of the older era. No connection is made before they are
     /// known.
     declared: DeclaredCapabilities,
-    /// The hosts' subscriptions to changes other than those of the tools.
+    /// The hosts' subscriptions to changes of prompts and resources.
     pub(super) watching: ServerSubscriptions,
 }
 
@@ -83,8 +83,8 @@ pub(crate) struct ToolCall {
 }
 
 /// The read of the list that a call was checked against, and the number of reads when the call
-/// began. A read that was begun after `since` is accepted, even if the server reports another
-/// change in the meantime.
+/// began. A read that began after `since` is accepted, even if the server reports another change in
+/// the meantime.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallRevision {
     pub(crate) reading: u64,
@@ -214,8 +214,8 @@ impl UpstreamServer {
         (!connection.link.is_closed()).then_some((reading, connection))
     }
 
-    /// Makes one call over the connection of its list. The deadline includes the wait for a permit
-    /// and the answer.
+    /// Makes one call over the connection from which its list was read. The deadline includes the
+    /// wait for a permit and the answer.
     pub(crate) async fn call(
         self: Arc<Self>,
         asked: &ToolCall,
@@ -339,9 +339,9 @@ impl UpstreamServer {
         }
     }
 
-    /// Returns `true` if nothing arrived because the connection had ended. An HTTP link has no
-    /// connection that could end. While requests fail, another server may replace this one at the
-    /// same address, so the list counts as outdated.
+    /// Updates the state after an answer. Returns `true` if nothing arrived because the connection
+    /// had ended. If requests over HTTP fail, another server may have taken over the address, so
+    /// the list counts as outdated.
     async fn note_end(
         &self,
         connection: &Arc<Connection>,
@@ -350,7 +350,7 @@ impl UpstreamServer {
         let Err(error) = answer else {
             return false;
         };
-        if matches!(connection.link, Link::Http(_)) && error.is_of_the_way() {
+        if matches!(connection.link, Link::Http(_)) && error.is_connection_error() {
             self.diagnostics.outdate_list();
         }
         match error {

@@ -7,6 +7,7 @@ mod parse;
 mod validate_answer;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use airlock_core::id::{CallId, ServerName};
@@ -17,7 +18,7 @@ use tokio::task::AbortHandle;
 
 use super::diagnostics::lock;
 use super::jsonrpc::{self, METHOD_NOT_FOUND};
-use crate::client_bridge::{ClientCapabilities, LogSink, ServerRequest};
+use crate::client_bridge::{ClientCapabilities, LogSink, ProgressSink, ServerRequest};
 use crate::deadline::Deadline;
 
 pub(crate) use log_message::notified;
@@ -63,6 +64,10 @@ pub(crate) struct RequestRouter {
     room: Arc<Semaphore>,
     /// Receives the log messages of servers.
     log_sink: Option<LogSink>,
+    /// Receives the servers' reports of progress.
+    progress_sink: Option<ProgressSink>,
+    /// Distinguishes the run in the progress tokens of its calls.
+    number: u64,
 }
 
 /// The origin of one call: its run and the host of that run.
@@ -79,7 +84,7 @@ pub(crate) struct CallOrigin {
 /// The owner of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum RequestOwner {
-    /// The broker itself: the handshake, a list of tools.
+    /// The broker itself, for the handshake or for a list of tools.
     #[default]
     Broker,
     /// A run, whose host can be asked.
@@ -105,13 +110,13 @@ impl RequestError {
         }
     }
 
-    /// Builds the error if no call is in progress that the inquiry could belong to.
+    /// Builds the error for an inquiry that can belong to no call in progress.
     pub(crate) fn nobody() -> Self {
         let why = "no call is in progress that the request could belong to";
         Self::new(METHOD_NOT_FOUND, why)
     }
 
-    /// Builds the error if the inquiry could belong to another run or host.
+    /// Builds the error for an inquiry that could belong to another run or host.
     pub(crate) fn unclear(what: &str) -> Self {
         let why = format!(
             "{what} are in progress, and it is unclear to which one the request belongs; call again"
@@ -119,11 +124,13 @@ impl RequestError {
         Self::unanswered(&why)
     }
 
-    /// Builds the error if there is no answer.
+    /// Builds the error for an inquiry without an answer.
     pub(crate) fn unanswered(why: &str) -> Self {
         Self::new(INTERNAL, why)
     }
 }
+
+static ROUTERS: AtomicU64 = AtomicU64::new(0);
 
 impl RequestRouter {
     pub(crate) fn new(
@@ -138,8 +145,17 @@ impl RequestRouter {
             raised,
             room: Arc::new(Semaphore::new(OPEN_MAX)),
             log_sink,
+            progress_sink: None,
+            number: ROUTERS.fetch_add(1, Ordering::Relaxed),
         };
         (router, hears)
+    }
+
+    pub(crate) fn with_progress(self, progress_sink: Option<ProgressSink>) -> Self {
+        Self {
+            progress_sink,
+            ..self
+        }
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -272,8 +288,8 @@ impl OpenServerRequests {
             tell(in_rpc(&id, &told)).await;
             lock(&all.0).remove(id.get());
         };
-        // An inquiry that ends at once waits for the lock. It is therefore inserted before it is
-        // removed.
+        // The lock is held: a task that ends at once removes its entry only after the entry was
+        // inserted.
         let asking = tokio::spawn(asking).abort_handle();
         if let Some(before) = open.insert(key, asking) {
             before.abort();

@@ -4,11 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use airlock_core::id::{Digest, ServerName};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::era::EraChoice;
-use super::secret::Secret;
+use crate::login::ServerLogin;
+use crate::secret::Secret;
 use crate::secrets::Secrets;
+use crate::server_url::ServerUrl;
 
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
@@ -23,6 +25,8 @@ pub struct ServerSpec {
     /// Texts in the transport that must not be shown, such as parts of an argument or address.
     /// Values of variables and headers are always hidden.
     pub hidden: Vec<Secret>,
+    /// The login of an HTTP server.
+    pub(crate) login: Option<ServerLogin>,
 }
 
 #[derive(Clone)]
@@ -112,6 +116,7 @@ impl ServerSpec {
             concurrency_max: CONCURRENCY_MAX,
             mask_credentials: true,
             hidden: Vec::new(),
+            login: None,
         }
     }
 
@@ -128,10 +133,40 @@ impl ServerSpec {
             }),
             Transport::Http { url, .. } => json!({ "url": url.to_string() }),
         };
-        // The identity must not change with the set of shapes.
+        // Only configured secrets are masked: the digest must not change when airlock recognises
+        // more kinds of credentials.
         let secrets = Secrets::new(self.hidden.iter().map(Secret::expose)).known_only();
         secrets.redact_value(&mut identity);
         codegen::canonical::digest(&identity)
+    }
+
+    /// Returns everything that the configuration says about how the server is reached, credentials
+    /// included. Only a keyed digest of it may be stored.
+    #[must_use]
+    pub(crate) fn target_with_credentials(&self) -> Vec<u8> {
+        let named = |named: &[(String, Secret)]| -> Vec<Value> {
+            let each = named.iter();
+            each.map(|(name, value)| json!([name, value.expose()]))
+                .collect()
+        };
+        let target = match &self.transport {
+            Transport::Stdio {
+                command,
+                args,
+                env,
+                cwd,
+            } => json!({
+                "command": command,
+                "args": args,
+                "env": named(env),
+                "cwd": cwd.as_ref().map(|path| path.to_string_lossy()),
+            }),
+            Transport::Http { url, headers } => json!({
+                "url": url.url().as_str(),
+                "headers": named(headers),
+            }),
+        };
+        codegen::canonical::canonical(&target)
     }
 
     /// Returns the program with its arguments, or the address, for a lock file. The text contains
@@ -186,76 +221,9 @@ impl ServerSpec {
     }
 }
 
-/// An `http` or `https` address. Printing it omits the query, which may contain credentials. The
-/// path is printed only in texts that are masked.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ServerUrl(reqwest::Url);
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadUrl {
-    #[error("not a URL: {0}")]
-    NotUrl(String),
-    #[error("unsupported scheme `{0}`; expected http or https")]
-    Scheme(String),
-    #[error("the URL has a user name or password; put credentials into a header")]
-    Credentials,
-}
-
-impl ServerUrl {
-    pub fn parse(text: &str) -> Result<Self, BadUrl> {
-        let url = reqwest::Url::parse(text).map_err(|error| BadUrl::NotUrl(error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(BadUrl::Scheme(url.scheme().to_owned()));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(BadUrl::Credentials);
-        }
-        Ok(Self(url))
-    }
-
-    pub(crate) fn url(&self) -> &reqwest::Url {
-        &self.0
-    }
-}
-
-impl fmt::Display for ServerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}{}",
-            self.0.origin().ascii_serialization(),
-            self.0.path()
-        )
-    }
-}
-
-impl fmt::Debug for ServerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.origin().ascii_serialization())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn url_displays_without_query_and_password_is_refused() {
-        let url = ServerUrl::parse("https://mcp.example/v1/mcp?key=s3cret").unwrap();
-        assert_eq!(
-            format!("{url} {url:?}"),
-            "https://mcp.example/v1/mcp https://mcp.example"
-        );
-        assert_eq!(
-            ServerUrl::parse("https://a:b@mcp.example"),
-            Err(BadUrl::Credentials)
-        );
-        assert_eq!(
-            ServerUrl::parse("ftp://x"),
-            Err(BadUrl::Scheme("ftp".into()))
-        );
-        assert!(matches!(ServerUrl::parse("nope"), Err(BadUrl::NotUrl(_))));
-    }
 
     #[test]
     fn spec_displays_without_arguments_or_query() {

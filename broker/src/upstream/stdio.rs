@@ -28,12 +28,12 @@ const OUTBOX_MESSAGES: usize = 256;
 /// Maximum time to notice each sign of a dying process: its exit, and the end of each of its
 /// streams. All signs usually arrive at once, unless the machine is busy or another process keeps a
 /// stream open.
-const DEATH_SETTLES: Duration = Duration::from_secs(2);
-/// The same limit for a link without a process, so that no exit can be observed.
-const STREAMS_SETTLE: Duration = Duration::from_millis(250);
+const EXIT_WALL: Duration = Duration::from_secs(2);
+/// The limit for a link without a process, which has no exit to notice.
+const STREAMS_WALL: Duration = Duration::from_millis(250);
 
 /// Maximum time for the writer to send queued messages when the link is closed.
-const PARTING_WORDS: Duration = Duration::from_millis(100);
+const FLUSH_WALL: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct StdioLink {
@@ -50,8 +50,8 @@ struct LinkState {
     /// How the child ended.
     ended: watch::Sender<Option<String>>,
     /// Whether the child's stderr has been read to the end.
-    has_said_all: watch::Sender<bool>,
-    death_settles: Duration,
+    is_stderr_complete: watch::Sender<bool>,
+    exit_wall: Duration,
     diagnostics: Arc<Diagnostics>,
     message_bytes_max: usize,
     /// The requests of the server that airlock has not answered.
@@ -109,8 +109,8 @@ impl StdioLink {
             group,
         } = started;
         let shared = LinkState {
-            has_said_all: watch::Sender::new(false),
-            death_settles: DEATH_SETTLES,
+            is_stderr_complete: watch::Sender::new(false),
+            exit_wall: EXIT_WALL,
             ..LinkState::new(message_bytes_max, diagnostics)
         };
         let link = Self::between(stdout, stdin, shared);
@@ -262,15 +262,15 @@ impl Drop for InFlight<'_> {
 }
 
 impl LinkState {
-    /// Creates the state for a server that is not a child process.
+    /// Creates the state of a link to a server that is not a child process.
     fn new(message_bytes_max: usize, diagnostics: Arc<Diagnostics>) -> Self {
         Self {
             waiting: Mutex::default(),
             next_id: AtomicU64::new(1),
             stop: watch::Sender::new(false),
             ended: watch::Sender::new(None),
-            has_said_all: watch::Sender::new(true),
-            death_settles: STREAMS_SETTLE,
+            is_stderr_complete: watch::Sender::new(true),
+            exit_wall: STREAMS_WALL,
             diagnostics,
             message_bytes_max,
             under_way: Arc::default(),
@@ -308,12 +308,12 @@ impl LinkState {
     async fn death(&self) -> String {
         let mut ended = self.ended.subscribe();
         let has_ended = ended.wait_for(Option::is_some);
-        let has_ended = timeout(self.death_settles, has_ended).await.is_ok();
+        let has_ended = timeout(self.exit_wall, has_ended).await.is_ok();
         let Some(how) = self.ended.borrow().clone().filter(|_| has_ended) else {
             return "the server closed its output".to_owned();
         };
-        let mut has_said_all = self.has_said_all.subscribe();
-        let _ = timeout(self.death_settles, has_said_all.wait_for(|all| *all)).await;
+        let mut is_stderr_complete = self.is_stderr_complete.subscribe();
+        let _ = timeout(self.exit_wall, is_stderr_complete.wait_for(|all| *all)).await;
         format!("the server ended ({how})")
     }
 }
@@ -333,11 +333,11 @@ async fn write_all(
         let written = tokio::select! {
             written = write_one(&mut writer, outbound) => written,
             // A message that has begun to leave is completed, so that others can follow.
-            () = shared.stopped_for(PARTING_WORDS) => return,
+            () = shared.stopped_for(FLUSH_WALL) => return,
         };
         if written.is_err() {
             // The server's output may still contain answers, and a better reason.
-            let _ = timeout(shared.death_settles * 2, shared.stopped()).await;
+            let _ = timeout(shared.exit_wall * 2, shared.stopped()).await;
             shared.close("the server closed its input");
             return;
         }
@@ -351,7 +351,7 @@ async fn write_all(
             }
         }
     };
-    let _ = timeout(PARTING_WORDS, parting).await;
+    let _ = timeout(FLUSH_WALL, parting).await;
 }
 
 async fn write_one(
@@ -390,7 +390,7 @@ async fn read_all(
         loop {
             match lines.next().await {
                 Ok(Some(Line::Whole(line))) => handle_line(line, &outbox, &shared),
-                Ok(Some(Line::TooLong { head, tail })) => hear_too_long(head, tail, &shared),
+                Ok(Some(Line::TooLong { head, tail })) => handle_overlong_line(head, tail, &shared),
                 Ok(Some(Line::Endless { .. })) => {
                     return shared.close_with(&LinkError::too_large(shared.message_bytes_max));
                 }
@@ -412,7 +412,10 @@ fn handle_line(line: &[u8], outbox: &mpsc::Sender<OutboundMessage>, shared: &Arc
     match jsonrpc::parse(line) {
         IncomingMessage::Answer { id, answer } => shared.settle(id, Ok(answer)),
         IncomingMessage::Notification { method, params } => {
-            let origin = || lock(&shared.waiting).origin().ok();
+            let origin = |token: Option<&str>| match token {
+                Some(token) => lock(&shared.waiting).origin_of(token),
+                None => lock(&shared.waiting).origin().ok(),
+            };
             let (diagnostics, open) = (&shared.diagnostics, &shared.under_way);
             server_request::notified(&method, params, diagnostics, open, origin);
         }
@@ -439,13 +442,13 @@ fn handle_line(line: &[u8], outbox: &mpsc::Sender<OutboundMessage>, shared: &Arc
                 ticket: None,
             });
         }
-        IncomingMessage::Stray => hear_stray(line, shared),
+        IncomingMessage::Stray => handle_invalid_line(line, shared),
     }
 }
 
 /// Handles an invalid line. It may be the answer to a pending request, which then fails instead of
 /// waiting.
-fn hear_stray(line: &[u8], shared: &LinkState) {
+fn handle_invalid_line(line: &[u8], shared: &LinkState) {
     const END_BYTES: usize = 512;
     let tail = line
         .get(line.len().saturating_sub(END_BYTES)..)
@@ -468,7 +471,7 @@ fn hear_stray(line: &[u8], shared: &LinkState) {
 
 /// Handles a line that is too long. If it has no readable id, it is unknown which answer was lost,
 /// so all pending requests fail.
-fn hear_too_long(head: &[u8], tail: &[u8], shared: &LinkState) {
+fn handle_overlong_line(head: &[u8], tail: &[u8], shared: &LinkState) {
     if jsonrpc::is_no_answer(head) {
         return shared.diagnostics.stray(head);
     }
@@ -494,9 +497,9 @@ async fn keep_stderr(mut stderr: impl AsyncRead + Unpin, shared: Arc<LinkState>)
     tokio::select! {
         biased;
         () = reading => {}
-        () = shared.stopped_for(DEATH_SETTLES) => {}
+        () = shared.stopped_for(EXIT_WALL) => {}
     }
-    shared.has_said_all.send_replace(true);
+    shared.is_stderr_complete.send_replace(true);
 }
 
 async fn watch_child(
@@ -511,7 +514,7 @@ async fn watch_child(
             group.sweep(grace).await;
             drop(one);
             // The last answers may still be in the pipe, so the reader gets time to reach its end.
-            let _ = timeout(DEATH_SETTLES, shared.stopped()).await;
+            let _ = timeout(EXIT_WALL, shared.stopped()).await;
             shared.close(&shared.death().await);
         }
         () = shared.stopped() => group.stop(grace).await,

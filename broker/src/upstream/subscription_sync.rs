@@ -22,8 +22,8 @@ use super::subscriptions::{ActiveSubscription, ServerSubscriptions, WantedSubscr
 
 /// Maximum time for a server to confirm the subscription to a resource.
 const WITHIN: Duration = Duration::from_secs(10);
-/// Time for which the previous request stays open beside its replacement, so that no change is
-/// missed.
+/// Time for which the previous request stays open after its replacement is sent, so that no change
+/// is missed.
 const OVERLAP: Duration = Duration::from_secs(1);
 /// Maximum time that a host waits for the stream of the older era over HTTP.
 const STREAM_WITHIN: Duration = Duration::from_secs(1);

@@ -12,7 +12,7 @@ use super::jsonrpc::RpcError;
 /// Maximum number of watched resources of one server, for all hosts.
 const URIS_MAX: usize = 1_000;
 
-/// Cheap to clone; all clones belong to the same server.
+/// The subscriptions at one server. Cheap to clone; all clones belong to the same server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerSubscriptions(Arc<Inner>);
 

@@ -1,5 +1,6 @@
-//! The check before a run: finds every error in a script that can be known before the run. One
-//! parse serves the syntax errors, the form, the removal of types, and the findings about calls.
+//! The check before a run: finds every error in a script that can be known before the run. The
+//! script is parsed once for syntax errors, its form, the removal of types, and the findings about
+//! calls.
 //!
 //! A finding of severity [`Severity::Error`](codegen_shared::finding::Severity) is certain: the
 //! line cannot work, whatever the input. A likely mistake is a warning. The check does not run the

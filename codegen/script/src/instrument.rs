@@ -1,6 +1,6 @@
 //! Instruments a failed script, which then runs a second time to explain its failure. The
-//! instrumented script behaves like the original. Before an operation fails, it prints the
-//! operation on its console, and where the values involved came from:
+//! instrumented script behaves like the original. Before an operation fails, the script prints on
+//! its console which operation fails, and where the operands came from:
 //!
 //! ```text
 //! data.items.map(f)   becomes   look__c(2, look__t = look__r(look__r(data, 0).items, 1, 0), look__t.map, [f])
@@ -160,8 +160,8 @@ fn read<T>(script: &str, make: impl FnOnce(&ParsedScript<'_>, Form) -> Option<T>
     make(&parsed, form)
 }
 
-/// Finds a name of the instrumentation that the script writes with escapes. A text search does not
-/// find it.
+/// Finds a name of the instrumentation that the script writes with escapes, because a text search
+/// does not find such a name.
 struct EscapedNameFinder {
     is_there: bool,
 }
@@ -184,8 +184,8 @@ impl<'a> Visit<'a> for EscapedNameFinder {
     }
 }
 
-/// Removes the parentheses in which a function without a name was parsed; the function is placed
-/// where an expression is allowed.
+/// Removes the parentheses in which a function without a name was parsed. They are not needed,
+/// because the function is placed where an expression is allowed.
 fn own(parsed: &ParsedScript<'_>, text: String) -> String {
     if parsed.shift == 0 {
         return text;
@@ -241,8 +241,8 @@ impl InstrumentedScript {
         Some(found)
     }
 
-    /// Returns the location of the `return` whose value could not be serialised. Applies only if no
-    /// error ended the script.
+    /// Returns the location of the `return` whose value could not be serialised. Returns `None` if
+    /// an error ended the script.
     fn not_returned(&self, transcript: &Transcript) -> Option<Failure> {
         let (line, column) = self.returned.filter(|_| !transcript.has_end())?;
         Some(Failure {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use codegen_shared::uses::Uses;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    BindingIdentifier, CallExpression, ComputedMemberExpression, Expression, IdentifierReference,
-    ObjectPropertyKind, StaticMemberExpression,
+    ArrayExpressionElement, BindingIdentifier, CallExpression, ComputedMemberExpression,
+    Expression, IdentifierReference, ObjectPropertyKind, StaticMemberExpression,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
@@ -116,14 +116,15 @@ fn is_describe(callee: &Expression<'_>) -> bool {
     }
 }
 
-/// Returns the tools of `describe({tools: ["server.tool"]})`; `None` if one of them is not written
+/// Returns the tools of `describe("server.tool")` or `describe({tools: ["server.tool"]})`; `None` if one of them is not written
 /// out.
 fn names_in(call: &CallExpression<'_>) -> Option<Vec<String>> {
     let [only] = call.arguments.as_slice() else {
         return None;
     };
-    let Expression::ObjectExpression(object) = only.as_expression()? else {
-        return None;
+    let only = only.as_expression()?;
+    let Expression::ObjectExpression(object) = only else {
+        return names_of(only);
     };
     let mut names = Vec::new();
     for property in &object.properties {
@@ -133,22 +134,27 @@ fn names_in(call: &CallExpression<'_>) -> Option<Vec<String>> {
         if property.key.static_name()? != "tools" {
             continue;
         }
-        match &property.value {
-            Expression::StringLiteral(text) => {
-                names.extend(text.value.split(',').map(|it| it.trim().to_owned()));
-            }
-            Expression::ArrayExpression(array) => {
-                for element in &array.elements {
-                    let Some(Expression::StringLiteral(text)) = element.as_expression() else {
-                        return None;
-                    };
-                    names.push(text.value.to_string());
-                }
-            }
-            _ => return None,
-        }
+        names.extend(names_of(&property.value)?);
     }
     Some(names)
+}
+
+/// Returns the names in a text or in an array of texts.
+fn names_of(value: &Expression<'_>) -> Option<Vec<String>> {
+    match value {
+        Expression::StringLiteral(text) => {
+            let names = text.value.split(',').map(|it| it.trim().to_owned());
+            Some(names.collect())
+        }
+        Expression::ArrayExpression(array) => {
+            let name = |element: &ArrayExpressionElement<'_>| match element.as_expression()? {
+                Expression::StringLiteral(text) => Some(text.value.to_string()),
+                _ => None,
+            };
+            array.elements.iter().map(name).collect()
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -204,6 +210,12 @@ mod tests {
                 &["a.b", "c.d"],
                 false,
             ),
+            (
+                "airlock.describe('a.b'); airlock.describe(['c.d'])",
+                &["a.b", "c.d"],
+                false,
+            ),
+            ("airlock.describe(found[0].name)", &[], true),
             ("airlock.search({query: 'x'}); fs.read({})", &[], false),
             ("airlock.describe({tools: found})", &[], true),
             ("airlock.describe({...found})", &[], true),

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use codegen::check::{Absent, CheckResult, Finding, Surface};
+use codegen::check::{Absent, CheckResult, Finding, Surface, ToolMention};
 use codegen::description::Description;
 use codegen::message::Reply;
 use codegen::stub::StubTable;
@@ -202,6 +202,56 @@ fn script_naming_absent_server_gets_reason() {
     }
     // Another unknown name gets the usual finding.
     assert!(told("return await mapsx.route({})")[0].contains("there is no server `mapsx`"));
+}
+
+#[test]
+fn denied_tool_is_in_no_finding() {
+    let descriptions = descriptions();
+    let table = StubTable::build(&descriptions);
+    let denied = ["list_issues", "get-user"];
+    let mention = |it: &Description| match denied.contains(&&*it.name) {
+        true => ToolMention::Nothing,
+        false => ToolMention::Everything,
+    };
+    let mentions: Vec<_> = descriptions.iter().map(mention).collect();
+    let all = Surface::new(&table, &descriptions);
+    let told = |script: &str, surface: &Surface<'_>| -> Vec<String> {
+        let findings = check("script", script, surface).findings.into_iter();
+        findings
+            .map(|it| format!("{it} {:?}", it.suggestion))
+            .collect()
+    };
+    for script in [
+        "return await forge.list_isues({})",
+        "return await forge.list.issues({})",
+        "return await forge['get-usr']({})",
+        "return await forge.qqqq({})",
+        "return await files.list_issues({})",
+        "return await forge_list_isues({})",
+        "return await list_issues({})",
+        "const { list_isues } = forge; return await list_isues({})",
+    ] {
+        let names = |it: &String| it.contains("`list_issues`") || it.contains("get_user");
+        let names_flat = |it: &String| it.contains("list_issues`?") || names(it);
+        let found = told(script, &all);
+        assert!(found.iter().any(names_flat), "{script}: {found:?}");
+        let found = told(script, &all.mentioning(&mentions));
+        assert!(!found.is_empty(), "{script}");
+        // What the script itself contains may be quoted, but not suggested.
+        let suggested: Vec<_> = found.iter().map(|it| it.split_once("Some(")).collect();
+        let suggests = |it: &Option<(&str, &str)>| {
+            it.is_some_and(|(_, it)| it.contains("list_issues") || it.contains("get_user"))
+        };
+        assert!(!suggested.iter().any(suggests), "{script}: {found:?}");
+    }
+    // A script that knows the name gets as far as the call, which is denied. Nothing is said about
+    // the arguments.
+    let known = "return await forge.list_issues({ nonsense: 1 })";
+    assert!(!told(known, &all).is_empty());
+    assert_eq!(
+        told(known, &all.mentioning(&mentions)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl Default for CompareBudget {
 }
 
 impl CompareBudget {
-    /// Returns the candidate closest to `word` among those that the budget allows.
+    /// Returns the candidate closest to `word`. Compares only as many candidates as the budget
+    /// allows.
     pub fn closest<'a>(
         &self,
         word: &str,
@@ -182,7 +183,7 @@ mod tests {
         let tools = ["mail.send", "mail.slow_echo", "files.search", "server:mail"];
         for (word, expected) in [
             ("mail.sned", Some("mail.send")),
-            // Nearly the whole word is the prefix that all tools of the server share.
+            // The tools of a server share the prefix, which is most of this word.
             ("mail.nope", None),
             ("mail.search", None),
             ("mial.send", Some("mail.send")),
@@ -209,7 +210,7 @@ mod tests {
             closest.is_some()
         });
         let found = found.count();
-        // Without budget, each word still costs one look at a candidate.
+        // Even without budget, each word is compared with one candidate.
         assert!(offered <= 2_000 + names.len(), "{offered}");
         assert!((1..=7).contains(&found), "{found}");
     }

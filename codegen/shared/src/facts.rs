@@ -1,8 +1,9 @@
-//! What a schema states about a value besides its type: bounds, default, examples, description.
+//! Reads the facts that a schema states about a value in addition to its type: bounds, default,
+//! examples and description.
 
 use serde_json::{Map, Number, Value};
 
-/// Facts are shown beside a type and never change it.
+/// The facts about a value. They are shown after the type, and never change it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
     pub default: Option<Value>,
@@ -66,7 +67,7 @@ impl Facts {
         }
     }
 
-    /// Merges two sets of facts; those of `self` win.
+    /// Merges two sets of facts. If both state the same fact, the one in `self` wins.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let mut rules = below.rules;

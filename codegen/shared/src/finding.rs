@@ -1,5 +1,5 @@
-//! A finding: what is wrong with a script, where, and what to write instead. Also the form of a
-//! script and the result of its check.
+//! Types for a finding, the form of a script, and the result of its check. A finding says what is
+//! wrong with a script, where, and what to write instead.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum Form {
     Body,
     /// One function, which is called with `input`.
     Function,
-    /// One expression, whose value is the script's.
+    /// One expression, whose value is the value of the script.
     Expression,
     /// A module, whose value is its `export default`.
     Module,
@@ -30,7 +30,7 @@ impl Form {
     }
 }
 
-/// Ordered by severity, lowest first.
+/// How serious a finding is. The order is from the least to the most serious.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Probably a mistake.
@@ -66,6 +66,8 @@ pub enum FindingCode {
     NotAwaited,
     /// A tool that is named and not called.
     NotCalled,
+    /// A call of a tool that is to be replaced.
+    Deprecated,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +94,7 @@ impl Severity {
 }
 
 impl FindingCode {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Syntax,
         Self::TooDeep,
         Self::TooComplex,
@@ -109,6 +111,7 @@ impl FindingCode {
         Self::MissingAwait,
         Self::NotAwaited,
         Self::NotCalled,
+        Self::Deprecated,
     ];
 
     #[must_use]
@@ -130,6 +133,7 @@ impl FindingCode {
             Self::MissingAwait => "missing-await",
             Self::NotAwaited => "not-awaited",
             Self::NotCalled => "not-called",
+            Self::Deprecated => "deprecated",
         }
     }
 

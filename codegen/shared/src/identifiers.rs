@@ -1,4 +1,4 @@
-//! Which names a script can use, and which of them already have a meaning in JavaScript.
+//! Decides which names a script can use, and which names already have a meaning in JavaScript.
 
 use crate::text::is_invisible;
 

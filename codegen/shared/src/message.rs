@@ -71,14 +71,37 @@ pub struct CheckRequest<'a> {
     pub is_typescript: bool,
     /// The names of all tools, from [`encode_tools`].
     pub tools: &'a [u8],
-    /// One byte for each tool, in the order of `tools`; 0 if findings must not describe the tool's
-    /// arguments. Empty if findings may describe all tools.
-    pub told: &'a [u8],
+    /// A [`ToolMention`] for each tool as a byte, in the order of `tools`. Empty if findings may
+    /// describe all tools.
+    pub mentions: &'a [u8],
     /// Shapes from [`encode_shape`], each with its tool's position in `tools`.
     pub shapes: Vec<(u32, &'a [u8])>,
     /// Globals of the language that the engine lacks.
     pub lacking: Vec<&'a str>,
     pub absent: Vec<AbsentServer<'a>>,
+}
+
+/// What findings may contain about a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ToolMention {
+    /// Its name, but not its arguments and its result.
+    Name = 0,
+    Everything = 1,
+    /// Nothing that the script itself does not contain. Every call of the tool is denied.
+    Nothing = 2,
+}
+
+impl ToolMention {
+    /// Returns the mention of a byte in [`CheckRequest::mentions`], or of a tool without a byte.
+    #[must_use]
+    pub fn of_byte(byte: Option<u8>) -> Self {
+        match byte {
+            Some(0) => Self::Name,
+            None | Some(1) => Self::Everything,
+            Some(_) => Self::Nothing,
+        }
+    }
 }
 
 /// A server that is configured but whose tools are not available now.
@@ -266,7 +289,7 @@ fn encode_check(check: &CheckRequest<'_>) -> Decoded<Vec<u8>> {
     w.text(check.script);
     w.bool(check.is_typescript);
     w.bytes(check.tools);
-    w.bytes(check.told);
+    w.bytes(check.mentions);
     w.count(check.shapes.len());
     for (tool, shape) in &check.shapes {
         w.u32(*tool);
@@ -288,7 +311,7 @@ fn read_check<'a>(script: &'a str, r: &mut Reader<'a>) -> Decoded<CheckRequest<'
         script,
         is_typescript: r.bool("kind of script")?,
         tools: r.borrowed("tools")?,
-        told: r.borrowed("told tools")?,
+        mentions: r.borrowed("mentions of tools")?,
         shapes: r.sequence("shapes", |r| Ok((r.u32("tool")?, r.borrowed("shape")?)))?,
         lacking: r.sequence("missing globals", |r| r.borrowed_text("global"))?,
         absent: r.sequence("absent servers", |r| {

@@ -82,10 +82,10 @@ pub struct Property {
     pub shape: Shape,
 }
 
-/// What a schema allows for keys that it does not name.
+/// The treatment of keys that a schema does not name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ExtraKeys {
-    /// The schema does not mention them. They are accepted, but are probably a mistake.
+    /// The schema does not mention such keys. They are accepted, but are probably a mistake.
     #[default]
     Unsaid,
     Forbidden,

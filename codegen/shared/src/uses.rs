@@ -1,4 +1,4 @@
-//! The members of globals, and the plain names, that a script uses.
+//! The result of searching a script for the members of globals, and the plain names, that it uses.
 
 use std::collections::HashSet;
 

@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 
 use codegen_shared::finding::CheckResult;
-use codegen_shared::message::{AbsentServer, CheckRequest, Reply, Request, encode_shape};
+use codegen_shared::message::{
+    AbsentServer, CheckRequest, Reply, Request, ToolMention, encode_shape,
+};
 use sandbox_protocol::codec::CodecError;
 
 use super::tools::EncodedTools;
 use crate::declare::{Level, declare};
 use crate::description::Description;
 use crate::shape;
-use crate::stub::StubTable;
+use crate::stub::{StubTable, ToolStub};
 
 /// Maximum number of requests for one check. A second one is needed if a script hides the name of a
 /// tool.
@@ -21,7 +23,7 @@ const ROUNDS_MAX: usize = 3;
 pub struct Surface<'a> {
     table: &'a StubTable,
     descriptions: &'a [Description],
-    told: &'a [bool],
+    mentions: &'a [ToolMention],
     lacking: &'a [&'a str],
     absent: &'a [Absent],
     encoded: Option<&'a EncodedTools>,
@@ -34,7 +36,7 @@ pub struct Absent {
     pub global: String,
     /// Why it is not available, as the rest of a sentence whose subject is the server.
     pub why: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub next: String,
 }
 
@@ -45,18 +47,23 @@ impl<'a> Surface<'a> {
         Self {
             table,
             descriptions,
-            told: &[],
+            mentions: &[],
             lacking: &[],
             absent: &[],
             encoded: None,
         }
     }
 
-    /// Sets whether findings may describe a tool's arguments, with one flag for each description.
-    /// By default, findings may describe all tools.
+    /// Sets what findings may contain about each tool, in the order of the descriptions. By
+    /// default, findings may describe all tools.
     #[must_use]
-    pub fn telling(self, told: &'a [bool]) -> Self {
-        Self { told, ..self }
+    pub fn mentioning(self, mentions: &'a [ToolMention]) -> Self {
+        Self { mentions, ..self }
+    }
+
+    fn mention(&self, description: usize) -> ToolMention {
+        let mention = self.mentions.get(description).copied();
+        mention.unwrap_or(ToolMention::Everything)
     }
 
     /// Sets the globals that the engine of the run lacks, and members of globals such as
@@ -117,14 +124,14 @@ impl<'a> Surface<'a> {
             Some(encoded) => Cow::Borrowed(encoded),
             None => Cow::Owned(EncodedTools::new(self.table)),
         };
-        let is_told = |description: &usize| self.told.get(*description).copied().unwrap_or(true);
-        let told: Vec<u8> = match self.told {
+        let mentions: Vec<u8> = match self.mentions {
             [] => Vec::new(),
             _ => {
                 let descriptions = encoded.descriptions.iter();
-                descriptions.map(|it| u8::from(is_told(it))).collect()
+                descriptions.map(|it| self.mention(*it) as u8).collect()
             }
         };
+        let is_told = |it: &usize| self.mention(*it) == ToolMention::Everything;
         let mut shapes = Vec::new();
         for place in encoded
             .mentioned(script)
@@ -147,7 +154,7 @@ impl<'a> Surface<'a> {
             script,
             is_typescript: [".ts", ".mts", ".cts"].iter().any(|it| name.ends_with(it)),
             tools: &encoded.bytes,
-            told: &told,
+            mentions: &mentions,
             shapes: shapes
                 .iter()
                 .map(|(place, shape)| (*place, &**shape))
@@ -158,17 +165,21 @@ impl<'a> Surface<'a> {
         Request::Check(request).encode()
     }
 
-    /// Declares all tools. A tool that findings must not describe is declared by its name only.
+    /// Declares all tools that findings may name. A tool that findings must not describe is
+    /// declared by its name only.
     pub(super) fn declarations(&self) -> String {
-        let bare = |(place, it): (usize, &Description)| match self.told.get(place) {
-            Some(false) => it.bare(),
-            _ => it.clone(),
+        let bare = |(place, it): (usize, &Description)| match self.mention(place) {
+            ToolMention::Everything => it.clone(),
+            ToolMention::Name | ToolMention::Nothing => it.bare(),
         };
+        let is_named = |tool: &ToolStub| self.mention(tool.description) != ToolMention::Nothing;
         let descriptions: Vec<_> = self.descriptions.iter().enumerate().map(bare).collect();
-        let declared = declare(self.table, &descriptions, Level::Full, &|_, _| true);
+        let declared = declare(self.table, &descriptions, Level::Full, &|_, tool| {
+            is_named(tool)
+        });
         let mut text = declared.text;
         for server in &self.table.servers {
-            for tool in &server.tools {
+            for tool in server.tools.iter().filter(|it| is_named(it)) {
                 if let Some(flat) = &tool.flat {
                     let member = crate::text::json(&tool.member.as_str().into());
                     text.push_str(&format!(

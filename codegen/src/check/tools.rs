@@ -109,6 +109,7 @@ fn tool_names<'a>(global: &str, tool: &'a ToolStub) -> ToolNames<'a> {
         },
         short: tool.short.as_deref(),
         order: tool.order.to_vec(),
+        deprecated: tool.deprecated.as_deref(),
     }
 }
 

@@ -132,7 +132,7 @@ impl<'a> Page<'a> {
                 continue;
             };
             let finding = error.finding(line, self.lines_before);
-            if finding.is_said_by(own, line) || found.kept.contains(&finding) {
+            if finding.is_reported_by(own, line) || found.kept.contains(&finding) {
                 continue;
             }
             if found.kept.len() < FINDINGS_MAX {
@@ -167,7 +167,7 @@ fn is_unnamed(text: &str) -> bool {
 impl TypedFinding {
     /// Whether the check already reported the same error: at the same location, or on the same line
     /// with a shared name.
-    fn is_said_by(&self, own: &[Finding], line: &str) -> bool {
+    fn is_reported_by(&self, own: &[Finding], line: &str) -> bool {
         let at_its_place = line.chars().skip(self.column as usize - 1);
         let word: String = at_its_place
             .take_while(|it| tsc_output::is_in_name(*it))

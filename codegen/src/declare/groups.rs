@@ -9,7 +9,8 @@ use crate::shape::{ExtraKeys, Kind, Object, Property, Shape, ToolShape};
 
 /// Minimum number of tools that must share a group of parameters.
 const SHARERS_MIN: usize = 4;
-/// Cost of a named group, in characters of plain type text: at each use, and once.
+/// The cost of each use of a named group, in characters of plain type text, and the cost of the
+/// group itself.
 const USE_CHARS: usize = 12;
 const NAMING_CHARS: usize = 30;
 /// Maximum number of groups that are considered for joining, because every pair is compared.

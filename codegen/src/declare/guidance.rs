@@ -1,4 +1,4 @@
-//! Writes the additions of a tool file to the server's description, as part of the tool's doc
+//! Writes the additions of a tool file and of the server's metadata to the description, as part of the tool's doc
 //! comment at the full level: usage, errors, examples.
 
 use crate::description::Description;
@@ -7,7 +7,7 @@ use crate::tool_file_format::{CommonError, Example, RateLimit};
 
 /// Returns the parts in the order in which a script author needs them.
 pub(super) fn parts(description: &Description) -> Vec<String> {
-    let Some(file) = &description.file else {
+    let Some(file) = &description.metadata else {
         return Vec::new();
     };
     let mut parts = Vec::new();

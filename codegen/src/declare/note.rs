@@ -6,7 +6,7 @@ use super::stated_facts::{says_bounds, says_default};
 use crate::shape::{Bound, ExtraKeys, Facts, Kind, Range, Shape};
 use crate::text::{self, in_comment, neutralise};
 
-/// Larger bounds are not written: they only say that the value is a number.
+/// Larger bounds are not written, because they only say that the value is a number.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Note {
         }
     }
 
-    /// Collects the facts of the shape, and of those of its parts that have no line of their own.
+    /// Collects the facts of the shape, and of its parts that have no separate line.
     fn collect(&mut self, shape: &Shape, label: &str) {
         let own = facts_of(&shape.facts, &shape.kind);
         self.facts
@@ -76,8 +76,8 @@ impl Note {
         }
     }
 
-    /// Collects the facts of a union's members. If there is only one member besides `null`, the
-    /// facts need no labels.
+    /// Collects the facts of a union's members. If `null` is the only other member, the facts need
+    /// no labels.
     fn collect_members(&mut self, members: &[Shape], label: &str) {
         let real = members.iter().filter(|it| it.kind != Kind::Null).count();
         for (at, member) in members.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Remembers the text that a block has printed. A sentence that repeats is printed once. A sentence
-//! about a property is not repeated for any property with the same name. Elsewhere a `…` replaces
-//! the repetition.
+//! Remembers the text that a block has printed, so that a repeated sentence is printed only once.
+//! If a later property has the same name and the same sentence, the sentence is omitted. Elsewhere
+//! a `…` replaces the repetition.
 
 use std::collections::HashSet;
 

@@ -2,12 +2,14 @@
 //! once, schemas when they are first accessed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::{Claims, Description, Shorthand, claims};
+use super::{Claims, Description, Shorthand, claims, metadata};
 use crate::canonical::Digest;
 use crate::lazy_json::JsonText;
 
@@ -40,6 +42,9 @@ impl Description {
         let besides = annotations.and_then(|it| it.get("title")?.as_str());
         let title = members.title.as_deref().or(besides);
         let output = members.output_schema.map(part);
+        let metadata = metadata::of_tool(&members.name, &besides_protocol(tool));
+        let mut claims = annotations.map_or_else(Claims::default, claims);
+        claims.add(metadata.as_ref());
         Some(Self {
             server: server.to_owned(),
             title: title.map(str::to_owned),
@@ -50,14 +55,32 @@ impl Description {
                 Some(output) => Some(output?.into()),
                 None => None,
             },
-            claims: annotations.map_or_else(Claims::default, claims),
+            claims,
             digest,
             upstream: digest,
             output_is_observed: false,
             file: None,
+            metadata: metadata.map(Arc::new),
             shorthand: Shorthand::default(),
         })
     }
+}
+
+/// Returns the members that the server's metadata is read from. Most tools have none, so they are
+/// not parsed.
+fn besides_protocol(tool: &JsonText) -> Map<String, Value> {
+    let is_wanted = |key: &str| key == metadata::META || metadata::KEYS.contains(&key);
+    let may_have = |key: &str| tool.as_str().contains(&format!("\"{key}\""));
+    if !may_have(metadata::META) && !metadata::KEYS.iter().any(|key| may_have(key)) {
+        return Map::new();
+    }
+    let members: HashMap<Cow<'_, str>, &RawValue> =
+        serde_json::from_str(tool.as_str()).unwrap_or_default();
+    let members = members.into_iter().filter(|(key, _)| is_wanted(key));
+    let value = |raw: &RawValue| tool.part(raw.get()).map(|it| it.value());
+    members
+        .filter_map(|(key, raw)| Some((key.into_owned(), value(raw)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -86,6 +109,7 @@ mod tests {
                 "outputSchema": {"type": "object"}, "_meta": {"name": 1}, "icons": [],
                 "annotations": {"title": "T", "readOnlyHint": true, "deprecated": "use y"},
             }),
+            json!({"name": "x", "inputSchema": {}, "groups": ["g"], "_meta": {"deprecated": "use y"}}),
             json!({"name": "x", "title": "A", "annotations": {"title": "B"}, "inputSchema": {}}),
             json!({"name": "x", "outputSchema": true, "inputSchema": {"type": ["object"]}}),
             json!({"name": "x", "outputSchema": null, "annotations": [], "inputSchema": {}}),

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::order::moved_lists;
 use super::{Lock, LockedServer};
 use crate::text;
 
@@ -37,6 +38,8 @@ pub enum ChangeKind {
     EnumWidened,
     EnumNarrowed,
     EnumChanged,
+    /// A list has the same members in another order.
+    Reordered,
     /// A change of a bound, a pattern, a default, or anything else in a schema.
     SchemaChanged,
     OutputAdded,
@@ -157,6 +160,17 @@ impl ToolDiff<'_> {
     }
 
     fn descriptions(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let (before, mut now) = (Value::Object(old.clone()), Value::Object(new.clone()));
+        for field in moved_lists(old, &now) {
+            let text = "has the same members in another order; `exempt` in the lock file accepts \
+                        any order";
+            self.say(ChangeKind::Reordered, Some(&field), text.to_owned());
+            if let (Some(before), Some(now)) = (before.pointer(&field), now.pointer_mut(&field)) {
+                *now = before.clone();
+            }
+        }
+        let nothing = Map::new();
+        let new = now.as_object().unwrap_or(&nothing);
         for key in ["title", "description"] {
             self.words(key, old.get(key), new.get(key));
         }
@@ -184,7 +198,7 @@ impl ToolDiff<'_> {
             }
         }
         if self.changes.is_empty() {
-            // The digests differ, so there is a change; a vague report is better than none.
+            // The digests differ, so the change is reported without details.
             self.say(
                 ChangeKind::SchemaChanged,
                 None,
@@ -246,7 +260,6 @@ impl ToolDiff<'_> {
             match keyword.as_str() {
                 _ if old == new => {}
                 "properties" => self.properties(path, before, after, depth),
-                // Reported with the properties.
                 "required" => self.required(path, before, after),
                 "items" | "additionalProperties" if is_object(old) && is_object(new) => {
                     self.schemas(&format!("{path}[]"), old, new, depth + 1);

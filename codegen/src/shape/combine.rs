@@ -1,5 +1,5 @@
-//! Combines shapes that all apply (`allOf`, or a keyword beside another), or of which one applies
-//! (`anyOf`).
+//! Combines shapes. Either all of them apply (`allOf`, or several keywords of one schema), or one
+//! of them does (`anyOf`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ const DISTRIBUTED_MAX: usize = 32;
 const NODES_MAX: usize = 200_000;
 /// Number of bytes of text that count as one shape in a copy.
 const TEXT_BYTES_PER_NODE: usize = 100;
-/// Maximum number of alternatives that a later one is compared with.
+/// Maximum number of earlier alternatives that an alternative is compared with.
 const COMPARED_MAX: usize = 500;
 
 /// Combines shapes within a budget, because alternatives multiply.
@@ -84,8 +84,8 @@ impl Combiner {
         }
     }
 
-    /// Combines a union with another shape. An object is kept beside the alternatives as an
-    /// intersection; anything else is multiplied out.
+    /// Combines a union with another shape. An object is kept as an intersection with the union.
+    /// Any other shape is combined with each alternative.
     fn distributed(&mut self, members: Vec<Shape>, kind: Kind) -> Kind {
         let all_objects = members
             .iter()

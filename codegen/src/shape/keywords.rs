@@ -1,4 +1,4 @@
-//! How single keywords affect a shape, and the type names that schemas suggest.
+//! Finds the effect of single keywords on a shape, and the type names that schemas suggest.
 
 use serde_json::{Map, Value};
 

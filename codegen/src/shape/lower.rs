@@ -138,7 +138,7 @@ impl<'a> Lowering<'a> {
         self.settle_name(identity, shape)
     }
 
-    /// Makes the shape a named one if a schema inside refers back to it.
+    /// Gives the shape a name if an inner schema refers back to it.
     fn settle_name(&mut self, identity: *const Value, shape: Shape) -> Shape {
         let Some(index) = self.names.get(&identity).copied() else {
             return shape;

@@ -14,14 +14,14 @@ const PULLED: [&str; 3] = ["title", "description", "arguments"];
 pub enum PullOutcome {
     /// There was no file.
     New(Value),
-    /// The server's description is the one that the file was last compared with.
+    /// The server's description has not changed since the file was last compared with it.
     AsBefore,
     /// The server's description has changed, and the pulled text was not edited.
     Renewed(Value),
     /// The server's description has changed, and the file was edited.
     Edited,
-    /// As above, and a person has compared the two. The content stays, and the file counts as up to
-    /// date.
+    /// The server's description has changed, the file was edited, and a person has compared the
+    /// two. The content stays, and the file counts as up to date.
     Accepted(Value),
 }
 

@@ -196,7 +196,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Stands for every key, because the content of the key does not matter here.
+/// Placeholder for every key, because the content of a key does not change the cost.
 static A_NAME: Value = Value::String(String::new());
 
 /// Visits the same nodes as a validator, but never stops early, and counts the steps.

@@ -252,7 +252,7 @@ fn refuse_inner_id(fields: &Map<String, Value>) -> Result<(), BadSchema> {
 }
 
 /// Returns the schema with two common deviations replaced by standard keywords: `nullable: true`
-/// beside a `type`, and a `$schema` that names no published draft.
+/// together with a `type`, and a `$schema` that names no published draft.
 pub(super) fn normalised(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Value::Object(fields) = &mut schema {

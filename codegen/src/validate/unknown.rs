@@ -26,8 +26,8 @@ pub(super) fn warn<'a>(root: &'a Value, root_name: &'a str, value: &'a Value) ->
     search.found
 }
 
-/// Whether an object of the schema names keys and does not mention others. Another part of the
-/// schema may mention these for the same object; only a value shows that.
+/// Whether an object of the schema names keys and does not mention others. For a given value,
+/// another part of the schema may still mention them.
 pub(super) fn leaves_keys_unsaid(root: &Value) -> bool {
     let mut open = vec![root];
     while let Some(schema) = open.pop() {

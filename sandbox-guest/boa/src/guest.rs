@@ -188,7 +188,7 @@ impl Guest {
                     value: encoded.unwrap_or_default(),
                 }
             }
-            Err(Refusal::TooLarge) => StepState::ValueTooLarge,
+            Err(Refusal::TooLarge | Refusal::TooDeep(_)) => StepState::ValueTooLarge,
             Err(refusal) => {
                 let error = to_json::exception(refusal, "the value");
                 self.ended_by(&error)

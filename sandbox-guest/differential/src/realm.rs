@@ -1,4 +1,4 @@
-//! The two realms that are compared, and the functions that both offer besides those of the
+//! The two realms that are compared, and the functions that both offer in addition to those of the
 //! language.
 
 use boa_engine::builtins::promise::PromiseState;

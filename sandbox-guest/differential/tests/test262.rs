@@ -1,6 +1,6 @@
 //! Runs the test262 tests of replaced functions. No test that passes in the engine's own realm may
-//! fail in the guest's, and only known tests may fail in both. The engine's own realm has the
-//! corrections of the engine too, which must not break any test either.
+//! fail in the guest's, and only known tests may fail in both. The engine's own realm also runs
+//! with airlock's patches of the engine, which must not break any test either.
 
 #![expect(
     clippy::unwrap_used,
@@ -60,7 +60,8 @@ const FOLDERS: [&str; 33] = [
     "built-ins/TypedArray/prototype/sort",
 ];
 
-/// Tests of character properties. They test the matcher, which is the same in both realms.
+/// Tests of character properties, which are not run. They test the matcher, which is the same in
+/// both realms.
 const LEFT_OUT: &str = "built-ins/RegExp/property-escapes/generated";
 
 /// Error messages where the guest intentionally refuses to compile text, which these tests do to

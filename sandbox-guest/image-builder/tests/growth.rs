@@ -1,4 +1,4 @@
-//! Tests that no replaced built-in needs more than n log n time for n items. Time is counted in
+//! Tests that every replaced built-in needs at most n log n time for n items. Time is counted in
 //! instructions of the guest, so it is the same on every machine. An instruction that copies or
 //! fills memory counts by the size of that memory.
 //!

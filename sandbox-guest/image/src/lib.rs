@@ -30,7 +30,8 @@ impl fmt::Debug for GuestImage {
     }
 }
 
-/// Aligned to the largest page size of all machines that an image is built for.
+/// Bytes that begin at a page boundary. The alignment is the largest page size of all machines that
+/// an image is built for.
 #[repr(C, align(65536))]
 struct PageAligned<T>(T);
 

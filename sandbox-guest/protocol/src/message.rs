@@ -101,7 +101,8 @@ pub enum StepState {
     StackExhausted,
     /// The script printed more than `console_flood_bytes_max`.
     OutputFlood,
-    /// The script returned a value larger than `value_bytes_max`.
+    /// The script returned a value larger than `value_bytes_max`, or nested deeper than
+    /// `json_depth_max`.
     ValueTooLarge,
 }
 

@@ -202,9 +202,9 @@ impl Guest {
                     value: encoded.unwrap_or_default(),
                 }
             }
-            Err(Refusal::TooLarge) => StepState::ValueTooLarge,
+            Err(Refusal::TooLarge | Refusal::TooDeep(_)) => StepState::ValueTooLarge,
             Err(Refusal::Thrown(error)) => self.ended_by(ctx, error),
-            Err(Refusal::Unsayable(sentence) | Refusal::TooDeep(sentence)) => {
+            Err(Refusal::Unsayable(sentence)) => {
                 let error = native::throw_type(ctx, &self.run, &sentence);
                 self.ended_by(ctx, error)
             }

@@ -1,5 +1,5 @@
-//! An MCP server on stdio that misbehaves on purpose. Each tool misbehaves in one way. The tool
-//! `fine` behaves well, and must still work beside the others.
+//! An MCP server on stdio that misbehaves on purpose. Each tool misbehaves in one way. Only the
+//! tool `fine` behaves well. It must still work, whatever the other tools do.
 //!
 //! Usage: `rogue-server [list-TRICK]`. With `list-TRICK`, the tool list is bad. `ROGUE_LOG` names a
 //! file to which the server writes its process id and every message that it receives.

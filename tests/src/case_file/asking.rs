@@ -43,7 +43,8 @@ pub enum ApproverReply {
     Silence,
     /// Answers with something invalid.
     Nonsense,
-    /// Allows the call once, after every policy file was replaced by one that permits everything.
+    /// Allows the call once. Before the answer, every policy file is replaced by one that permits
+    /// everything.
     OnceAfterChange,
 }
 
@@ -52,9 +53,9 @@ pub enum ApproverReply {
 pub enum AnswerScope {
     /// The proposed scope.
     Proposed,
-    /// Calls with the same values in these fields.
+    /// Calls with the same values in these fields as the call in question.
     Keeping(Vec<String>),
-    /// Calls with exactly these arguments, whatever the asked call has.
+    /// Calls with exactly these arguments, which may differ from those of the call in question.
     Args(Value),
 }
 

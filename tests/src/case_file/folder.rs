@@ -62,7 +62,7 @@ impl Attack {
         })
     }
 
-    /// Damages `folder`. Further files are written beside it.
+    /// Damages `folder`. Further files are written next to `folder`.
     pub fn commit(self, folder: &Path) -> Result<()> {
         let file = folder.join("zzz.cedar");
         let beside = folder.with_file_name("elsewhere");

@@ -11,7 +11,7 @@ use writer::Writer;
 /// Prelude of each script: functions that print the values that the script sees.
 const TELLER: &str = include_str!("teller.js");
 
-/// One script, as statements of which any can be removed.
+/// One script as a list of statements. Any of the statements can be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedScript {
     pub statements: Vec<String>,
@@ -30,7 +30,7 @@ const FAMILIES: [(&str, usize); 7] = [
     ("corners", 16),
     ("idioms", 12),
 ];
-/// Percentage of scripts with types. The scripts that are left after all shares are programs from
+/// Percentage of scripts with types. The remaining scripts, after all shares, are programs from
 /// [`super::programs`].
 const TYPED: usize = 3;
 

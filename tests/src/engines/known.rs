@@ -26,10 +26,13 @@ pub(super) fn is_unordered(script: &str) -> bool {
         })
 }
 
-/// Returns whether a difference is ignored in every script. Besides error messages these are: the
-/// escapes in the source of a regular expression, the last digits of numbers, and the class of the
-/// error for a string that grows too long. Also the order in which a built-in behind a proxy lists
-/// its members, and spaces after the commas of printed typed arrays.
+/// Returns whether a difference is ignored in every script:
+///
+/// - error messages, and the class of the error for a string that grows too long,
+/// - the escapes in the source of a regular expression,
+/// - the last digits of numbers,
+/// - the order in which the members of a built-in function behind a proxy are listed,
+/// - spaces after the commas of printed typed arrays.
 pub(super) fn is_known(difference: &Difference, script: &str) -> bool {
     let [boa, quickjs] = [&difference.boa, &difference.quickjs].map(|line| bare(line));
     boa == quickjs
@@ -37,8 +40,7 @@ pub(super) fn is_known(difference: &Difference, script: &str) -> bool {
         || is_typed_for_people(script) && boa.replace(", ", ",") == quickjs.replace(", ", ",")
 }
 
-/// Returns whether two lines differ only in the order in which a built-in function lists its
-/// members.
+/// Returns whether two lines differ only in the order of the members of a built-in function.
 fn is_same_built_in(boa: &str, quickjs: &str) -> bool {
     let is_built_in = BUILT_INS
         .iter()
@@ -61,8 +63,8 @@ fn is_typed_for_people(script: &str) -> bool {
     script.contains("toLocaleString") && script.contains("Array")
 }
 
-/// Returns whether a script uses a feature that no generated script uses. The engines are known to
-/// differ there, and shortening must not turn one difference into another.
+/// Returns whether a script uses a feature with a known difference that no generated script uses.
+/// Shortening must not replace the difference that was found by such a known one.
 pub(super) fn is_never_made_up(script: &str) -> bool {
     let script: String = script.split_whitespace().collect::<Vec<_>>().join(" ");
     let tight: String = script.chars().filter(|c| *c != ' ').collect();
@@ -105,8 +107,8 @@ fn head_name(head: &str) -> Option<&str> {
     (rest.starts_with("of") || rest.starts_with("in")).then_some(name)
 }
 
-/// Returns whether a script contains `{ a: { b } = {}, ...rest } = o`, where an engine may read `a`
-/// of `o` more than once.
+/// Returns whether a script contains `{ a: { b } = {}, ...rest } = o`. For this pattern, an engine
+/// may read the member `a` more than once.
 fn takes_apart_beside_a_rest(tight: &str) -> bool {
     let Some((_, rest)) = tight.split_once("}={},...") else {
         return false;

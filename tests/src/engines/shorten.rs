@@ -133,8 +133,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns whether two differences are alike. A script that does not parse, or that ends in another
-/// way, is another difference.
+/// Returns whether two differences are of the same kind. A script that does not parse, or that ends
+/// in another way, is another difference.
 fn is_alike(found: &Difference, wanted: &Difference) -> bool {
     let kind = |line: &str| -> (bool, bool, bool) {
         (

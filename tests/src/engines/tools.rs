@@ -3,7 +3,8 @@
 
 use sandbox_protocol::{Failure, OpenCall, Outcome, ServerStubs, ToolStub};
 
-/// The member name of a tool, its short name or none, and the names of its positional arguments.
+/// The member name of a tool, its short name (empty if it has none), and the names of its
+/// positional arguments.
 type Tool = (&'static str, &'static str, &'static [&'static str]);
 
 const TOOLS: [(&str, &[Tool]); 2] = [

@@ -55,7 +55,7 @@ impl Person {
             .push(text(question));
         let mut answers = self.answers.lock().expect("the lock of the answers");
         let told = match answers.front() {
-            // A silent approver stays silent.
+            // An approver that does not answer once does not answer later questions either.
             Some(ApproverReply::Silence) => return None,
             _ => answers.pop_front(),
         };

@@ -34,7 +34,7 @@ pub(super) struct Scene {
     _own: Option<TempDir>,
 }
 
-/// How a broker differs from the one before it.
+/// The differences between a broker and the previous broker.
 #[derive(Debug, Clone, Copy, Default)]
 struct Variation {
     session: &'static str,
@@ -123,7 +123,7 @@ fn build(
     if case.asking.given.is_empty() {
         return Ok(stage.runtime.block_on(builder()?.build())?);
     }
-    // The values to which a grant is bound come from a broker with the same tools and rules.
+    // A broker with the same tools and rules provides the values to which a grant is bound.
     let like = stage.runtime.block_on(builder()?.build())?;
     let grants = case.asking.given.iter().enumerate();
     let grants = grants

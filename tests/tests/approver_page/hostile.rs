@@ -233,7 +233,8 @@ fn another_page_cannot_answer(visit: &mut Visit) -> Result<()> {
         "fetch('{home}/answer', {{ method: 'POST', mode: 'no-cors', credentials: 'include', body: '{{\"id\":1,\"nonce\":\"0\",\"answer\":\"allow-once\"}}' }}).then((it) => it.type, () => 'refused')"
     ))?;
     ensure!(tried == "opaque" || tried == "refused", "{tried}");
-    // The browser sends the cookie to every port of this machine; the cookie alone is not enough.
+    // The browser sends the cookie to every port of this machine, but the cookie without the key
+    // gives no access.
     let heard = heard.recv_timeout(tests::patience::PATIENCE)?;
     let cookie = heard
         .lines()

@@ -230,7 +230,7 @@ fn a_second_answer_is_refused_politely(visit: &mut Visit) -> Result<()> {
     visit.browser.switch_to(&second)?;
     visit.browser.open(&home)?;
     visit.asked(1)?;
-    // This tab shows no further updates, as if they arrived late.
+    // This tab ignores further updates, as if they arrived late.
     visit.browser.value("(window.show = () => {}, true)")?;
     visit.browser.switch_to(&first)?;
     visit.browser.click(".no")?;
@@ -298,7 +298,7 @@ fn a_link_is_good_once(visit: &mut Visit) -> Result<()> {
     visit.asked(1)?;
     visit.browser.click(".no")?;
     ensure!(visit.value(running)? == "refused");
-    // The only message on the browser's console is about the used link.
+    // The browser's console contains only the message about the used link.
     let console = visit.browser.console()?;
     ensure!(
         console.iter().all(|line| line.contains("410")),

@@ -1,6 +1,7 @@
-//! Alters journals in many ways. With the signed heads and the public key every alteration is found.
-//! Without them exactly the alterations pass that docs/journal.md names: those whose chain and
-//! digests were recomputed, and those of the last line that contradict nothing.
+//! Alters journals in many ways. With the signed heads and the public key, every alteration is
+//! found. Without them, two kinds of alterations are not found, as docs/journal.md explains:
+//! alterations after which the chain and the digests were recomputed, and alterations of the last
+//! line that contradict nothing.
 //!
 //! `AIRLOCK_ALTERED=5000` sets the number of alterations.
 
@@ -17,7 +18,8 @@ use crate::demo;
 
 const ALTERATIONS: usize = 500;
 
-/// A small generator of numbers (xorshift), so that each run alters the same places.
+/// A small random number generator (xorshift) with a fixed seed, so that each run alters the same
+/// places.
 struct Numbers(u64);
 
 impl Numbers {
@@ -41,16 +43,17 @@ impl Original {
     }
 }
 
-/// What is altered: the original, another journal, and the place.
-struct Draw<'a> {
+/// The input of one alteration: the original, another journal, and random numbers for the place.
+struct AlterationInput<'a> {
     own: &'a Original,
     other: &'a Original,
     numbers: &'a mut Numbers,
 }
 
-type Alter = fn(&mut Draw<'_>) -> Vec<u8>;
+type Alter = fn(&mut AlterationInput<'_>) -> Vec<u8>;
 
-/// The kinds of alterations, and whether the chain and the digests are made to fit again.
+/// The kinds of alterations. The flag says whether the chain and the digests are recomputed
+/// afterwards.
 const KINDS: [(&str, bool, Alter); 22] = [
     ("digit changed", false, |it| {
         it.byte(
@@ -179,12 +182,12 @@ const KINDS: [(&str, bool, Alter); 22] = [
     }),
 ];
 
-impl Draw<'_> {
+impl AlterationInput<'_> {
     fn bytes(&self) -> Vec<u8> {
         self.own.text.clone().into_bytes()
     }
 
-    /// Changes one byte of a class.
+    /// Changes one random byte that belongs to this class.
     fn byte(&mut self, class: impl Fn(u8) -> bool, change: impl Fn(u8) -> u8) -> Vec<u8> {
         let mut bytes = self.bytes();
         let places: Vec<usize> = (0..bytes.len()).filter(|at| class(bytes[*at])).collect();
@@ -279,8 +282,8 @@ impl Verifier {
     }
 }
 
-/// Counts of one kind: alterations, those found with the key, and without it the intact, the
-/// incomplete and the broken ones.
+/// The results for one kind: the number of alterations, how many were found with the key, and how
+/// many counted as intact, incomplete or broken without the key.
 #[derive(Default)]
 struct Counts {
     all: usize,
@@ -356,7 +359,7 @@ fn alter(
         let own = &originals[random.below(originals.len())];
         let others: Vec<_> = originals.iter().filter(|it| it.run != own.run).collect();
         let other = others[random.below(others.len())];
-        let altered = change(&mut Draw {
+        let altered = change(&mut AlterationInput {
             own,
             other,
             numbers: &mut random,
@@ -429,7 +432,7 @@ fn altered_index_is_found() {
     assert_eq!(code(&joined(&[lines[0], lines[2], lines[3]])), 31);
     assert_eq!(code(&joined(&[lines[0], lines[2], lines[1], lines[3]])), 31);
     assert_eq!(code(&joined(&[lines[0], lines[1], lines[1]])), 31);
-    // The end of the index can be cut off. Its runs are then unsigned.
+    // Without the last lines of the index, their runs count as unsigned.
     assert_eq!(code(&joined(&lines[..1])), 27);
     // Another key signs the same run again.
     fs::remove_file(state.join("signing.key")).unwrap();

@@ -201,6 +201,84 @@ fn invalid_tool_file_stops_command_with_line_and_suggestion() {
 }
 
 #[test]
+fn tool_files_of_other_documents_load_as_they_are_written() {
+    let home = Home::new();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "level": {"type": "string", "description": "How bad it is."},
+            "limit": {"type": "integer", "default": 50},
+        },
+        "required": [],
+    });
+    let extension = json!({
+        "name": "logs_query",
+        "description": "Retrieves log entries.",
+        "inputSchema": schema,
+        "examples": [{"description": "Errors", "input": {"level": "error"}, "explanation": "Two fields"}],
+        "usage_guidance": {"common_patterns": ["Start with errors."], "important_notes": []},
+        "error_guidance": {"common_errors": [{"error": "NO_LOGS", "cause": "none", "solution": "Wait"}]},
+    });
+    let metadata = json!({
+        "name": "tickets_create",
+        "description": "Files a ticket.",
+        "parameters": [
+            {"name": "title", "type": "string", "description": "One line.", "required": true,
+             "default": null, "constraints": {}, "examples": ["checkout: timeouts"]},
+        ],
+        "category": "tickets", "version": "2.1.0", "rate_limit": "100/minute",
+        "deprecated": true, "deprecation_message": null, "examples": [],
+        "related_tools": ["tickets_list"], "tags": ["write"],
+    });
+    home.write("flat/logs_query.json", extension.to_string());
+    home.write("flat/tickets_create.json", metadata.to_string());
+    let checked = home
+        .run(["descriptions", "check", "flat", "--demo"])
+        .expect_code(0);
+    assert_eq!(
+        checked.stdout, "2 files, 0 errors, 0 warnings\n",
+        "{checked}"
+    );
+    let shown = home
+        .run(["types", "--demo", "--descriptions", "flat"])
+        .expect_code(0);
+    for part in [
+        "Retrieves log entries.",
+        "How bad it is.",
+        "Example (Errors)",
+        "Start with errors.",
+        "Fails with NO_LOGS",
+        "One line.",
+        "At most 100 calls per minute",
+        "See also tickets_list",
+        "eprecated",
+    ] {
+        assert!(shown.stdout.contains(part), "no `{part}` in\n{shown}");
+    }
+
+    let two = [
+        "descriptions",
+        "check",
+        "flat",
+        "--demo",
+        "--server",
+        "b=none",
+    ];
+    home.run([&two[..], &["--skip-unreachable"]].concat())
+        .expect_code(30)
+        .expect_stderr("the file may be for any of the servers b, demo")
+        .expect_stderr("move the file to SERVER/TOOL.json");
+    home.write(
+        "flat/logs_query.json",
+        "{\"name\": \"logs_query\",\n\"inputSchema\": {\"properties\": {\n\"levle\": {}}}}",
+    );
+    home.run(["descriptions", "check", "flat", "--demo"])
+        .expect_code(30)
+        .expect_stderr("logs_query.json:3")
+        .expect_stderr("Did you mean `level`?");
+}
+
+#[test]
 fn observe_derives_result_types_without_values() {
     let home = Home::new();
     let code = "await demo.flaky_report({period: 'day'}); await demo.logs_query({limit: 3}); return (await demo.logs_chart({service: 'payments'})).length";

@@ -138,3 +138,38 @@ fn features_missing_in_engine_are_warned_about() {
     let wrong = wrong.expect_code(2).stderr;
     assert!(wrong.contains("expected boa or quickjs"), "{wrong}");
 }
+
+/// What one call exceeds fails the call with one code, whether the guest or the broker finds it,
+/// and whether or not the script catches it.
+#[test]
+fn arguments_beyond_a_limit_have_one_code_in_every_engine() {
+    let calls = [
+        "let a = {}; for (let i = 0; i < 300; i++) a = { a }; await demo.logs_query(a)",
+        "await demo.logs_query({ service: 'x'.repeat(5e6) })",
+        "await demo.logs_query({ service: Array.from({ length: 2000 }, () => 1) })",
+    ];
+    let limits = ["--limit", "json-nodes=1000"];
+    for engine in carried() {
+        for call in calls {
+            let home = Home::new();
+            let run = |script: &str| {
+                let args = ["run", "--json", "--engine", engine.name(), "-e", script];
+                let rules = ["--demo", "--allow", "demo.*"];
+                home.run([&args[..], &rules, &limits].concat())
+            };
+            let report = run(call).expect_code(21).json();
+            let found = (&report["status"], &report["error"]["code"]);
+            let expected = (&Value::from("failed"), &Value::from("limit-payload"));
+            assert_eq!(found, expected, "{engine} {call}: {report}");
+            let caught = format!("try {{ {call} }} catch (e) {{ return [e.name, e.code] }}");
+            let report = run(&caught).expect_code(0).json();
+            let expected = serde_json::json!(["ToolError", "limit-payload"]);
+            assert_eq!(report["value"], expected, "{engine} {call}: {report}");
+        }
+        // The code belongs to the failed call, not to a text that the script writes.
+        let made_up = "throw Object.assign(new Error('x'), { code: 'limit-payload' })";
+        let args = ["run", "--json", "--engine", engine.name(), "-e", made_up];
+        let report = Home::new().run(args).expect_code(20).json();
+        assert_eq!(report["error"]["code"], "script-error", "{engine}");
+    }
+}

@@ -190,9 +190,28 @@ fn declassified_session_is_recorded_and_shown() {
         explained.contains(" session: Ann Example declassified private at "),
         "{explained}"
     );
-    // What a later run reads is labelled again.
+    // Data that a later run reads is labelled again.
     let again = run("await demo.logs_query({}); return 1");
     assert_eq!(again["flow"]["labels"], all, "{again}");
+    let listed = home.run(["sessions", "list"]).expect_code(0).stdout;
+    let begin = "s  labels: private, private:logs, untrusted; calls: 3, ";
+    assert!(listed.starts_with(begin), "{listed}");
+    assert!(
+        listed.contains("; Ann Example declassified private at "),
+        "{listed}"
+    );
+    let listed = home
+        .run(["sessions", "list", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(listed["sessions"][0]["labels"], all, "{listed}");
+    declassify(&["private", "untrusted", "--counts"], "Ann").expect_code(0);
+    let listed = home.run(["sessions", "list"]).expect_code(0).stdout;
+    assert!(
+        listed.starts_with("s  labels: none; Ann Example"),
+        "{listed}"
+    );
+    assert!(listed.contains("Ann declassified private, untrusted and reset the counts"));
 }
 
 /// `airlock serve` takes the grants that `airlock run --approver never` printed for the same script
@@ -204,7 +223,7 @@ fn serve_uses_grants_of_file() {
     let never = ["--demo", "--ask", "demo.*", "--approver", "never"];
     let ended = home.run([&["run", "-e", CODE], &never[..]].concat());
     let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(told.contains("needed at least"), "{told}");
+    assert!(told.contains("at least these grants"), "{told}");
     let file = told.find("[[grant]]").map(|at| &told[at..]);
     let file = file.unwrap_or_else(|| panic!("{ended}"));
     let file = file.split("\n\n").next().unwrap();

@@ -123,6 +123,106 @@ fn runs_list_and_show_agree() {
 }
 
 #[test]
+fn list_shows_calls_and_script_and_takes_filters() {
+    let home = Home::new();
+    let script = "// counts\n\nawait demo.logs_services({}); await demo.tickets_create({title: 'a'});\nreturn await demo.tickets_list({})";
+    let done = demo(&home, script, &[]).expect_code(0).json();
+    let session = ["--session", "nightly"];
+    let failed = demo(&home, "await demo.flaky_report({})", &session);
+    let failed = failed.expect_code(20).json();
+    let listed = |filters: &[&str]| {
+        let args = [&["runs", "list", "--json"][..], filters].concat();
+        let list = home.run(args).expect_code(0).json();
+        let runs = list["runs"].as_array().unwrap().clone();
+        assert_eq!(list["total"], runs.len(), "{list}");
+        runs
+    };
+    let all = listed(&[]);
+    let (newest, oldest) = (&all[0], &all[1]);
+    assert_eq!(oldest["first_line"], "// counts");
+    assert_eq!((&oldest["calls"], &newest["calls"]), (&json!(3), &json!(1)));
+    assert_eq!(newest["session"], "nightly");
+    assert_eq!(
+        (&oldest["session"], &oldest["host"]),
+        (&json!(null), &json!(null))
+    );
+    for (filters, expected) in [
+        (&["--status", "done"][..], vec![&done]),
+        (
+            &["--status", "done", "--status", "failed"],
+            vec![&failed, &done],
+        ),
+        (&["--status", "paused"], vec![]),
+        (&["--host", "claude"], vec![]),
+        (&["--session", "night"], vec![&failed]),
+        (&["--script", "tickets_list"], vec![&done]),
+        (&["--tool", "demo.flaky_*"], vec![&failed]),
+        (&["--tool", "demo.*", "--status", "done"], vec![&done]),
+        (&["--since", "1h"], vec![&failed, &done]),
+        (&["--since", "0s"], vec![]),
+        (&["--resumable"], vec![&failed]),
+    ] {
+        let runs = listed(filters);
+        let runs: Vec<_> = runs.iter().map(|run| &run["run"]).collect();
+        let expected: Vec<_> = expected.iter().map(|report| &report["run"]).collect();
+        assert_eq!(runs, expected, "{filters:?}");
+    }
+    let text = home
+        .run(["runs", "list", "--status", "done"])
+        .expect_code(0);
+    assert!(
+        text.stdout.contains("3 calls, 1 may write  -e: // counts"),
+        "{text}"
+    );
+    let none = home.run(["runs", "list", "--host", "x"]).expect_code(0);
+    assert!(
+        none.stderr
+            .contains("no run matches the filters (2 in all)"),
+        "{none}"
+    );
+    for bad in [
+        ["--status", "over"],
+        ["--tool", "demo"],
+        ["--since", "soon"],
+    ] {
+        let refused = home.run(["runs", "list", bad[0], bad[1]]).expect_code(2);
+        assert!(refused.stderr.contains(bad[1]), "{refused}");
+    }
+}
+
+#[test]
+fn script_and_value_of_a_run_are_shown() {
+    let home = Home::new();
+    let script = "const n = 2;\nreturn {n, text: 'a'};";
+    let report = demo(&home, script, &[]).expect_code(0).json();
+    let run = report["run"].as_str().unwrap();
+    let show = |flag: &str| home.run(["runs", "show", run, flag]).expect_code(0).stdout;
+    assert_eq!(show("--script"), format!("{script}\n"));
+    assert_eq!(
+        serde_json::from_str::<Value>(&show("--value")).unwrap(),
+        report["value"]
+    );
+    let json = home
+        .run(["runs", "show", run, "--value", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(
+        (&json["value"], &json["masked"]),
+        (&report["value"], &json!(false))
+    );
+    let long = demo(&home, "return 'x'.repeat(40000)", &[])
+        .expect_code(0)
+        .json();
+    let nothing = demo(&home, "const a = 1;", &[]).expect_code(0).json();
+    for (report, why) in [(long, "longer than 32 KiB"), (nothing, "returned no value")] {
+        let refused = home.run(["runs", "show", report["run"].as_str().unwrap(), "--value"]);
+        assert!(refused.stderr.contains(why), "{refused}");
+        assert_eq!(refused.code, Some(2), "{refused}");
+    }
+    home.verify_all();
+}
+
+#[test]
 fn script_findings_are_in_journal() {
     let home = Home::new();
     let script = "demo.logs_services({});\nreturn 1;";
@@ -216,7 +316,8 @@ fn verify_all_names_the_broken_run() {
     let run = broken.file_stem().unwrap().to_str().unwrap();
     let named = format!("{run}: broken: ");
     assert!(ended.stdout.contains(&named), "{ended}");
-    assert_eq!(ended.stdout.lines().count(), 2, "{ended}");
+    let counts = "2 journals: 1 signed, 1 broken";
+    assert_eq!(ended.stdout.lines().nth(2), Some(counts), "{ended}");
     let json = home
         .run(["runs", "verify", "--json"])
         .expect_code(31)

@@ -196,3 +196,43 @@ fn missing_or_edited_lock_stops_before_start() {
         .expect_code(2)
         .expect_stderr("no server is configured");
 }
+
+#[test]
+fn exempt_list_may_be_reordered_and_nothing_else() {
+    let home = home(&json!([find(), ping()]));
+    airlock(&home, &["lock"]).expect_code(0);
+    let mut moved = find();
+    moved["inputSchema"]["properties"]["sort"]["enum"] = json!(["down", "up"]);
+    home.write("tools.json", json!([moved, ping()]).to_string());
+    const FIELD: &str = "/inputSchema/properties/sort/enum";
+    let diff = airlock(&home, &["lock", "diff"]).expect_code(0).stdout;
+    assert!(
+        diff.contains(FIELD) && diff.contains("in another order"),
+        "{diff}"
+    );
+    assert_eq!(outcome(&home, "find"), "description-changed");
+
+    let path = home.path().join("airlock.lock");
+    let mut lock: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    lock["servers"]["shop"]["tools"]["find"]["exempt"] = json!([FIELD]);
+    std::fs::write(&path, lock.to_string()).unwrap();
+    assert_eq!(outcome(&home, "find"), "done");
+    let checked = airlock(&home, &["lock", "--check"]).expect_code(0);
+    assert!(checked.stderr.contains(FIELD), "{checked}");
+    let moved_lists = airlock(&home, &["lock", "diff", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(moved_lists["changes"], json!([]), "{moved_lists:#}");
+    assert_eq!(
+        moved_lists["moved"][0],
+        format!("shop.find: {FIELD}"),
+        "{moved_lists:#}"
+    );
+
+    // `airlock lock` keeps the exemption and the accepted order.
+    airlock(&home, &["lock"]).expect_code(0);
+    assert_eq!(outcome(&home, "find"), "done");
+    moved["inputSchema"]["properties"]["sort"]["enum"] = json!(["down", "up", "any"]);
+    home.write("tools.json", json!([moved, ping()]).to_string());
+    assert_eq!(outcome(&home, "find"), "description-changed");
+}

@@ -210,7 +210,8 @@ fn diff_is_correct_on_twenty_pairs() {
             "all permit ; send forbid when { context.counts.calls_run > 10 }",
             ["narrowed", "narrowed"],
         ),
-        // A rule that reads a number which rules cannot see denies, also after a `has`.
+        // A rule that reads a number that rules cannot see denies the call, even if it tests the
+        // number with `has` first.
         (
             "send permit ; send forbid when { context.args.serial == 1 }",
             "send permit ; send forbid when { context.args has serial && context.args.serial == 1 }",
@@ -341,7 +342,7 @@ fn diff_claims_no_proof_without_solver() {
     run(&other, &["--require-proof"]).expect_code(32);
 }
 
-/// The product of two values may overflow, and the condition for that cannot be expressed.
+/// The product of two values may overflow, and no condition can express when it does.
 #[test]
 fn diff_cannot_prove_product_of_variables() {
     if solver::path().is_none() {
@@ -394,8 +395,8 @@ fn unusable_solver_is_named_once_and_ignored() {
     }
 }
 
-/// Compares two folders for tools with these schemas and this configuration. `expected` is the
-/// change of `mail.send` and the exit code.
+/// Compares two folders for tools with these schemas and this configuration. `expected` contains
+/// the change of `mail.send` and the exit code.
 fn check_labelled(properties: &Value, config: &str, rules: [&str; 2], expected: (&str, i32)) {
     if solver::path().is_none() {
         return;
@@ -427,7 +428,8 @@ fn check_labelled(properties: &Value, config: &str, rules: [&str; 2], expected: 
     }
 }
 
-/// A change that stops asking is found, although the schema makes it difficult to write a call.
+/// The schema makes it difficult to generate a call, but the change from asking to allowing is
+/// found.
 #[test]
 fn diff_finds_unasked_call_to_labelled_destination() {
     let text = json!({"type": "string"});
@@ -460,7 +462,7 @@ fn diff_finds_unasked_call_to_labelled_destination() {
             ("narrowed", 0),
         );
     }
-    // 20 against 20,000 tickets, in any project.
+    // From 20 to 20,000 tickets, in any project.
     let tickets = json!({"required": ["project", "count"], "properties": {
         "project": {"type": "string", "pattern": "^[A-Z]{2,5}$"}, "count": {"type": "integer"}}});
     const FEW: &str = "send permit ; send forbid when { context.args.count > 20 } \
@@ -470,7 +472,7 @@ fn diff_finds_unasked_call_to_labelled_destination() {
     check_labelled(&tickets, &label("/project"), [FEW, FEW], ("equal", 0));
 }
 
-/// A tool whose schema has a pattern that airlock cannot write a text for.
+/// The schema of the tool has a pattern for which airlock cannot generate a text.
 #[test]
 fn diff_without_confirmed_call_is_open() {
     let schema = json!({"required": ["to"], "properties": {
@@ -504,7 +506,7 @@ fn diff_without_configuration_is_open_where_labels_decide() {
     assert!(text.contains("hold for tools with any labels"), "{text}");
     assert!(!text.contains("(proved)"), "{text}");
     run(&["--require-proof"]).expect_code(32);
-    // A configuration that labels nothing is a statement too.
+    // An empty configuration also counts: it says that no tool is labelled.
     let text = run(&["--labels", "none.toml"]).expect_code(0).stdout;
     assert!(text.contains("2 tools: equal"), "{text}");
     assert!(

@@ -1,5 +1,6 @@
-//! Tests findings about rules without effect, which need a proof. Each finding is useful, a rule
-//! that decides some call is not reported, and without a solver there is no finding.
+//! Tests findings about rules without effect, which need a proof. Each finding is correct and helps
+//! the author, no rule that decides some call is reported, and without a solver there are no
+//! findings.
 
 use serde_json::{Value, json};
 use tests::command::{CommandOutput, Home};

@@ -196,12 +196,12 @@ fn approver_flag_overrides_configuration() {
     config("never");
     let ended = asked(&[]).expect_code(22);
     assert!(
-        ended.stderr.contains("these grants are needed at least"),
+        ended.stderr.contains("the run needs at least these grants"),
         "{ended}"
     );
     let ended = asked(&["--no-ask"]).expect_code(22);
     assert!(
-        !ended.stderr.contains("these grants are needed at least"),
+        !ended.stderr.contains("the run needs at least these grants"),
         "{ended}"
     );
     home.write(

@@ -1,14 +1,16 @@
-//! Tests what `airlock runs verify` proves: every edit of a journal is found with the signed head of
-//! its run, here or on another machine. Also the modes of the files that runs leave behind.
+//! Tests `airlock runs verify`: with the signed head of its run, here or on another machine, every
+//! edit of a journal is found. Also tests the modes of the files that runs leave behind.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::binary::airlock;
 use tests::command::{CommandOutput, Home, start};
+use tests::patience::wait_until;
 
 use crate::demo;
 
@@ -42,8 +44,8 @@ fn ended_run_is_signed() {
     let home = Home::new();
     let run = run(&home, SCRIPT);
     let key = public_key(&home);
-    let told = verify(&home, &run).expect_code(0).stdout;
-    assert!(told.contains(&format!("signed with {key}")), "{told}");
+    let shown = verify(&home, &run).expect_code(0).stdout;
+    assert!(shown.contains(&format!("signed with {key}")), "{shown}");
     let json = home
         .run(["runs", "verify", &run, "--json"])
         .expect_code(0)
@@ -94,6 +96,55 @@ fn journal_of_another_run_link_and_empty_file_do_not_pass() {
     assert!(all.stdout.contains("the journal is missing"), "{all}");
     fs::write(&path, whole).unwrap();
     home.run(["runs", "verify"]).expect_code(0);
+}
+
+/// Verifies one run and all runs, and checks that both give the same state and exit code.
+fn expect_state(home: &Home, run: &str, state: &str, code: i32) {
+    let one = home.run(["runs", "verify", run, "--json"]);
+    let all = home.run(["runs", "verify", "--json"]);
+    let (one, all) = (one.expect_code(code).json(), all.expect_code(code).json());
+    assert_eq!(one["state"], state, "{one:#}");
+    assert_eq!(all["runs"][0]["state"], state, "{all:#}");
+    assert_eq!(all[state], 1, "{all:#}");
+    let text = home.run(["runs", "verify"]).expect_code(code).stdout;
+    let counts = format!("1 journal: 1 {state}");
+    assert_eq!(text.lines().last(), Some(&*counts), "{text}");
+}
+
+#[test]
+fn only_locked_journal_without_end_is_running() {
+    let home = Home::new();
+    let run = run(&home, SCRIPT);
+    let path = journal(&home, &run);
+    let whole = fs::read_to_string(&path).unwrap();
+    let ended_at = whole.trim_end().rfind('\n').unwrap() + 1;
+    let lock = fs::File::open(&path).unwrap();
+    lock.lock().unwrap();
+    expect_state(&home, &run, "signed", 0);
+    fs::remove_file(state(&home).join("index.jsonl")).unwrap();
+    expect_state(&home, &run, "unsigned", 27);
+    fs::write(&path, &whole[..ended_at]).unwrap();
+    expect_state(&home, &run, "running", 0);
+    drop(lock);
+    expect_state(&home, &run, "incomplete", 26);
+}
+
+#[test]
+fn run_in_progress_is_running_until_it_ends() {
+    let home = Home::new();
+    let code = "await demo.slow_echo({ms: 30000, value: 'x'}); return 1";
+    let args = ["run", "--demo", "--allow", "demo.*", "-e", code];
+    let started = start(&mut home.airlock(args), "");
+    wait_until(|| {
+        let text = home.journals().first().map(fs::read_to_string);
+        text.is_some_and(|text| text.is_ok_and(|text| text.contains("\"decided\"")))
+    });
+    let path = home.journals()[0].clone();
+    let run = path.file_stem().unwrap().to_str().unwrap();
+    expect_state(&home, run, "running", 0);
+    started.signal(Signal::KILL);
+    assert_eq!(started.wait().code, None);
+    expect_state(&home, run, "incomplete", 26);
 }
 
 #[test]
@@ -149,7 +200,7 @@ fn journal_verifies_on_another_machine() {
     other
         .run(["runs", "verify", copy, "--key", &key])
         .expect_code(27)
-        .expect_stderr("no signed head");
+        .expect_stderr("no signed end");
     other
         .run(["runs", "verify", copy, "--key", &key, "--index", "missing"])
         .expect_code(2);

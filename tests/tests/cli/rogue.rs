@@ -11,7 +11,7 @@ const IN_TIME: Duration = Duration::from_secs(1_200);
 /// A time limit longer than [`IN_TIME`] and shorter than the time after which a command is killed.
 const LONG: &str = "1500s";
 
-/// Runs code beside a rogue server, with the demo server next to it.
+/// Runs code with a rogue server and the demo server.
 fn beside(trick: &str, code: &str, more: &[&str]) -> CommandOutput {
     beside_in(&Home::new(), trick, code, more)
 }
@@ -34,8 +34,9 @@ fn beside_in(home: &Home, trick: &str, code: &str, more: &[&str]) -> CommandOutp
     home.run(args)
 }
 
-/// Calls a bad tool that never answers. The time limit of calls also applies to the following
-/// calls, which must be answered in time. On a busy machine, repeats this with a longer limit.
+/// Calls a bad tool that never answers, and then other tools. The time limit of calls applies to
+/// all of them, so the other tools must answer in time. On a busy machine, repeats this with a
+/// longer limit.
 fn in_vain(tool: &str) -> Value {
     let found = |wall| after(tool, &["--call-timeout", wall]);
     let seen = found("300ms");

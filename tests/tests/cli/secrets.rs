@@ -157,7 +157,7 @@ fn ping() -> Value {
     json!({"name": "ping", "inputSchema": {"type": "object"}})
 }
 
-/// Returns a result with these texts, as they are and as structured content.
+/// Returns a result that contains these texts twice: as text content and as structured content.
 fn result(texts: &Value) -> Value {
     json!({"content": [{"type": "text", "text": texts.to_string()}], "structuredContent": texts})
 }
@@ -257,7 +257,7 @@ fn tool_with_token_in_its_structure_is_refused_everywhere() {
     let names: Vec<_> = holding
         .map(|(path, _)| path.rsplit('/').next().unwrap())
         .collect();
-    // Only what the test itself wrote.
+    // The test itself wrote these texts.
     assert!(
         names
             .iter()
@@ -297,7 +297,8 @@ fn encoded_token_is_masked_everywhere() {
     home.verify_all();
 }
 
-/// Assembled here, so that no tool that looks for credentials finds one in this file.
+/// The credentials are assembled here, so that no tool that looks for credentials finds one in this
+/// file.
 fn credentials() -> [(&'static str, String); 4] {
     let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ".repeat(2);
     [

@@ -58,7 +58,7 @@ fn compiler_findings_are_reported_and_stop_nothing() {
     for part in ["warning:", ":2:10:", "return all.lenght ?? 7;", "ts2551"] {
         assert!(ended.stderr.contains(part), "no {part} in\n{ended}");
     }
-    // The findings were sent to the host, so they are on record.
+    // The findings were sent to the host, so the journal contains them.
     let run = report["run"].as_str().unwrap();
     let shown = home.run(["runs", "show", run, "--json"]).expect_code(0);
     assert_eq!(shown.json()["findings"], report["findings"]);

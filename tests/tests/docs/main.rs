@@ -44,7 +44,7 @@ fn triage_example_files_one_ticket_per_distinct_error() {
 #[test]
 fn embedding_example_runs() {
     let home = Home::new();
-    let example = build(&["-p", "airlock", "--example", "embed"]).unwrap();
+    let example = build(&["--workspace", "--example", "embed"]).unwrap();
     let mut command = std::process::Command::new(example);
     home.dress(&mut command);
     let ended = start(&mut command, "").wait().expect_code(0);

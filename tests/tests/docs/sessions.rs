@@ -204,7 +204,7 @@ fn run_ids(home: &Home) -> Vec<String> {
     stems.map(|it| it.to_string_lossy().into_owned()).collect()
 }
 
-/// Replaces what follows each prefix.
+/// Replaces the text that follows each occurrence of a prefix.
 fn without(text: &str, prefix: &str, is_part: impl Fn(char) -> bool) -> String {
     let mut parts = text.split(prefix);
     let first = parts.next().unwrap_or_default().to_owned();

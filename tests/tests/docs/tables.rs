@@ -1,7 +1,7 @@
 //! Checks the tables of the reference: limits, configuration keys, exit codes.
 
 use airlock::cli::exit;
-use airlock::config::{LimitSet, SETTINGS};
+use airlock::config::{LimitSet, limit_settings};
 use tests::command::Home;
 
 use crate::pages;
@@ -11,7 +11,7 @@ fn reference_and_help_list_every_limit() {
     let reference = pages::read("docs/limits.md").text;
     let help = Home::new().run(["run", "--help"]).expect_code(0).stdout;
     let defaults = LimitSet::default();
-    for limit in &SETTINGS {
+    for limit in limit_settings() {
         let flag = limit.flag.map(|it| format!("`{it}`")).unwrap_or_default();
         let (name, value, what) = (limit.name, limit.show(&defaults), limit.what);
         let row = format!("| `{name}` | {value} | {flag} | {what} |");
@@ -34,6 +34,7 @@ fn every_configuration_key_is_documented() {
         "",
         "[servers.a]",
         "[rules]",
+        "[oauth]",
         "[extract]\ncommand = 'a'",
         "[labels.a]",
         "[labels.a.tools.b]",
@@ -73,6 +74,8 @@ fn every_exit_code_is_documented() {
         exit::SCRIPT_FAILED,
         exit::LIMIT,
         exit::DENIED,
+        exit::WAITING,
+        exit::CANNOT_RESUME,
         exit::BUSY,
         exit::CONFIGURATION,
         exit::JOURNAL,

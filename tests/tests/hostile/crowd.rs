@@ -14,17 +14,18 @@ use crate::invariants::{self, Findings};
 const AT_ONCE: usize = 64;
 /// Every fourth run is a good one.
 const GOOD: usize = 4;
-/// Maximum number of rounds until the memory that is kept after a round must stop growing. A round
-/// may use memories of the pool and the allocator for the first time, depending on how many of its
-/// runs overlap. The number of these memories is limited.
+/// Maximum number of rounds until the kept memory must stop growing. A round may use memories of
+/// the pool and the allocator for the first time, if more of its runs overlap than before. The
+/// number of these memories is limited.
 const ROUNDS_MAX: usize = 6;
-/// Factor for the deadline of a run that must reach its deadline: 64 runs share two cores.
+/// Factor for the deadline of a run that is expected to reach its deadline: 64 runs share two
+/// cores.
 const WIDER: u64 = 16;
-/// Maximum deadline of a run that must reach its deadline.
+/// Maximum deadline of such a run.
 const MEETS_MS_MAX: u64 = 60_000;
 /// A deadline that no run reaches.
 const NEVER_MS: u64 = 600_000;
-/// Maximum time of one round, much longer than it takes.
+/// Maximum time of one round. A round normally takes much less.
 const CROWD_WALL: Duration = Duration::from_secs(3_000);
 
 pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
@@ -35,8 +36,8 @@ pub(crate) fn trials(cases: &[CaseFile], stage: &Arc<Stage>) -> Vec<Trial> {
     })]
 }
 
-/// Returns whether a script also runs beside others. Attacks by length or by number of calls run
-/// only alone.
+/// Returns whether a script can run at the same time as others. Attacks by length or by number of
+/// calls only run alone.
 fn is_fit(case: &CaseFile) -> bool {
     case.folder.is_none()
         && case.script.len() < 100_000

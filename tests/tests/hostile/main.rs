@@ -105,8 +105,8 @@ fn start_nothing(case: &CaseFile, attack: Attack, stage: &Stage) -> Result<(), S
 
 fn play_alone(case: &CaseFile, stage: &Stage) -> Result<(), String> {
     let mut missed = play_once(case, stage, 1)?;
-    // A slow or busy machine may delay a run, or stop it before its attack. A run that is late for
-    // another reason is late with every factor.
+    // A slow or busy machine may delay a run, or stop it before its attack, so the run is repeated
+    // with more time. A run that is late for another reason is late with every factor.
     for slower in SLOWER {
         if missed.is_some() {
             let case = stage.slower(case, slower).map_err(|e| format!("{e:#}"))?;

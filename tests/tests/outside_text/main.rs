@@ -11,20 +11,16 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use airlock::secrets::Secrets;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::{CommandOutput, Home, start};
+use tests::patience::is_measured;
 use tests::stdio_host::StdioHost;
 use texts::Text;
 
 /// Sizes in bytes. Rule files and tool files are limited to 1 MiB; a longer file is refused without
 /// being parsed.
 const SIZES: [usize; 4] = [20_000, 200_000, 1_000_000, 2_000_000];
-
-fn is_measured() -> bool {
-    std::env::var_os("AIRLOCK_MEASURED").is_some()
-}
 
 /// Returns the time limit for one text, including the start of the program. A quadratic parser
 /// takes longer than this in any build.
@@ -274,11 +270,12 @@ fn schemas_of_tools_in_types() {
     });
 }
 
-/// Runs a script with one server, `shop`, that this command starts.
+/// Runs a script with one server, `shop`, that this command starts with a credential.
 fn run_with_server(home: &Home, script: &str, command: &[&str]) -> CommandOutput {
     let (program, arguments) = command.split_first().unwrap();
     let config = format!(
-        "[rules]\nallow = [\"*.*\"]\n[servers.shop]\ncommand = {}\nargs = {}\n",
+        "[rules]\nallow = [\"*.*\"]\n[servers.shop]\ncommand = {}\nargs = {}\n\
+         env = {{ TOKEN = \"{CREDENTIAL}\" }}\n",
         json!(program),
         json!(arguments)
     );
@@ -286,13 +283,17 @@ fn run_with_server(home: &Home, script: &str, command: &[&str]) -> CommandOutput
     home.run(["run", "--config", "airlock.toml", "-e", script])
 }
 
-/// A server that lists the tools of the file `$1`. It is a shell script, because a server of this
-/// crate is not optimised, and would take most of the measured time.
-const LISTING_SERVER: &str = r#"while read -r line; do
+const CREDENTIAL: &str = "t0ken-1t0ken-1";
+
+/// A server that lists the tools of the file `$1`, and answers calls with the file `$2`. It is a
+/// shell script, because a server of this crate is not optimised, and would take most of the
+/// measured time.
+const SHELL_SERVER: &str = r#"while read -r line; do
   id=${line#*\"id\":}; id=${id%%[,\}]*}
   case $line in
     *\"initialize\"*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shop","version":"1"}}';;
     *\"tools/list\"*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":' "$id"; cat "$1"; echo '}}'; continue;;
+    *\"tools/call\"*) printf '{"jsonrpc":"2.0","id":%s,"result":' "$id"; cat "$2"; echo '}'; continue;;
     *\"id\":*) result='{}';;
     *) continue;;
   esac
@@ -309,7 +310,7 @@ fn schemas_of_tools_in_a_run() {
         let bad = json!({"name": "bad", "inputSchema": schema, "outputSchema": schema});
         let fine = json!({"name": "fine", "inputSchema": {"type": "object"}});
         let tools = home.write("tools.json", json!([bad, fine]).to_string());
-        let script = home.write("server.sh", LISTING_SERVER);
+        let script = home.write("server.sh", SHELL_SERVER);
         let server = ["sh", script.to_str().unwrap(), tools.to_str().unwrap()];
         let ended = run_with_server(&home, "return Object.keys(shop)", &server);
         assert!(ended.stdout.contains("fine"), "{ended}");
@@ -392,16 +393,22 @@ fn patterns_of_search() {
     });
 }
 
-/// Every text of a server and of a script is masked, most of them twice.
+/// The server's text is masked before the script gets it, and once more when the script returns it.
 #[test]
 fn texts_with_credentials() {
-    let secrets = Secrets::new(["t0ken-1t0ken-1", "with \"quotes\""]);
+    let home = Home::new();
+    let tools = json!([{"name": "read", "inputSchema": {"type": "object"}}]);
+    let tools = home.write("tools.json", tools.to_string());
+    let script = home.write("server.sh", SHELL_SERVER);
     Kind::new("masking of credentials").hold(texts::CREDENTIALS, |text, size| {
-        let text = text.of(size);
-        let since = Instant::now();
-        let _ = secrets.redact(&text);
-        secrets.redact_json(&mut text.into_bytes());
-        since.elapsed()
+        let text = text.of(size) + CREDENTIAL;
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        let result = home.write("result.json", result.to_string());
+        let files = [&script, &tools, &result].map(|it| it.to_str().unwrap());
+        let server = [&["sh"], &files[..]].concat();
+        let ended = run_with_server(&home, "return await shop.read({})", &server);
+        assert!(!ended.stdout.contains(CREDENTIAL), "{ended:.2000}");
+        ended_with(&ended, &[0])
     });
 }
 

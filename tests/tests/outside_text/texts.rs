@@ -42,6 +42,16 @@ impl Text {
 const WHEN: &str =
     "@id(\"a\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource) when { ";
 
+/// A text eight times.
+macro_rules! eight {
+    ($($text:tt)*) => {
+        concat!(
+            $($text)*, $($text)*, $($text)*, $($text)*,
+            $($text)*, $($text)*, $($text)*, $($text)*
+        )
+    };
+}
+
 pub(crate) const CEDAR: &[Text] = &[
     text("ifs", "", "if ", ""),
     text("ifs-in-a-rule", WHEN, "if ", "};"),
@@ -177,6 +187,66 @@ pub(crate) const CEDAR: &[Text] = &[
         "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
         action == Action::\"demo.logs_search\", resource) when { context.args has \"service\" && \
         context.args.service == \"{n}\" };\n",
+        "",
+    ),
+    text(
+        "rules-with-many-alternatives",
+        "",
+        concat!(
+            "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource) when { \
+             (context.counts.calls_run == {n} || context.disclosed)",
+            " && (context.counts.calls_session == 1 || context.writes)",
+            " && (context.counts.calls_session == 2 || context.writes)",
+            " && (context.counts.calls_session == 3 || context.writes)",
+            " && (context.counts.calls_session == 4 || context.writes)",
+            " && (context.counts.calls_session == 5 || context.writes) };\n"
+        ),
+        "",
+    ),
+    text(
+        "rules-with-long-alternatives",
+        "",
+        concat!(
+            "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+             action == Action::\"demo.logs_search\", resource) when { \
+             context.counts.calls_run == {n}",
+            eight!(eight!(" || context.writes")),
+            " };\n"
+        ),
+        "",
+    ),
+    text(
+        "rules-with-many-conditions",
+        "",
+        concat!(
+            "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource) when { \
+             context.counts.calls_run == {n}",
+            eight!(
+                eight!(" && context.writes"),
+                eight!(" || context.disclosed"),
+                eight!(" && context.counts.calls_run == 1")
+            ),
+            " };\n"
+        ),
+        "",
+    ),
+    text(
+        "rules-about-many-tools",
+        "",
+        concat!(
+            "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, action in [",
+            eight!(eight!("Action::\"demo.logs_search\",")),
+            "Action::\"demo.logs_query\"], resource) when { context.counts.calls_run == {n} };\n"
+        ),
+        "",
+    ),
+    text(
+        "permits-of-a-server",
+        "",
+        "@id(\"r{n}\") @owner(\"o\") @reason(\"r\") permit(principal, \
+        action in Action::\"server:demo\", resource) when { context.counts.calls_run == {n} };\n\
+        @id(\"s{n}\") @owner(\"o\") @reason(\"r\") forbid(principal, \
+        action in Action::\"server:demo\", resource) when { context.counts.calls_run > {n} };\n",
         "",
     ),
     text(
@@ -456,7 +526,8 @@ pub(crate) const EVENTS: &[Text] = &[
     ),
 ];
 
-/// Text in which credentials are searched. Each repeats what could begin one.
+/// Text in which credentials are searched. Each text repeats characters that could begin a
+/// credential.
 pub(crate) const CREDENTIALS: &[Text] = &[
     text(
         "json",

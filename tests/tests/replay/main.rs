@@ -19,7 +19,8 @@ const ASKED_MAX: usize = 11;
 #[derive(Debug, Default)]
 struct Tally {
     traces: usize,
-    /// Number of calls of tools that write. A simple policy would ask at each of them.
+    /// Number of calls of tools that write. A policy that always asks before writing would ask this
+    /// often.
     sinks: usize,
     asks: usize,
     traces_asked: usize,

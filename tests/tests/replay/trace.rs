@@ -10,7 +10,7 @@ use toml::Value;
 #[derive(Debug, Clone)]
 pub(crate) struct Trace {
     pub(crate) id: String,
-    /// The attack's method; empty for a benign task.
+    /// The method of the attack; empty for a benign task.
     pub(crate) way: String,
     pub(crate) script: String,
     /// Labels that earlier runs left in the session.
@@ -25,7 +25,8 @@ pub(crate) struct Trace {
 #[derive(Debug, Clone)]
 pub(crate) struct Attack {
     pub(crate) tool: String,
-    /// The number of the tool's call that is the attack, or `None` if all calls of the tool are.
+    /// The position of the attack among the tool's calls, or `None` if every call of the tool is an
+    /// attack.
     pub(crate) nth: Option<usize>,
 }
 

@@ -23,7 +23,8 @@ async fn connected(home: &TempDir, fs: &ChangingServer) -> Broker {
     broker
 }
 
-/// Makes the server announce a change. The broker may process the change after the answer arrives.
+/// Makes the server announce a change. The broker may process the change only after it has received
+/// the answer.
 async fn changes(broker: &Broker) {
     let report = run(broker, "return (await fs.change({})) && 1").await;
     assert_eq!(value(&report), 1);

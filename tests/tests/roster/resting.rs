@@ -57,7 +57,7 @@ struct BlockedListing(PathBuf);
 
 impl BlockedListing {
     fn new(home: &TempDir, tool: &str) -> Self {
-        // A new file first has a temporary name, and may be gone when the test reads it.
+        // A new file first has a temporary name, and may be removed before the test reads it.
         let names_it = |path: &PathBuf| {
             let text = std::fs::read_to_string(path);
             path.extension().is_none() && text.is_ok_and(|it| it.contains(tool))
@@ -76,7 +76,7 @@ impl BlockedListing {
         Self(path)
     }
 
-    /// Waits until a reader is blocked. Dropping the returned file lets the reader continue.
+    /// Waits until a reader is blocked. The reader continues when the returned file is dropped.
     async fn until_read(&self) -> File {
         let since = Instant::now();
         loop {

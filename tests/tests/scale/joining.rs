@@ -48,7 +48,6 @@ fn slow_servers_delay_nobody_and_join_later() {
     site.home.write(MAY_START, "");
     let mut found = json!(null);
     while !text(&found).contains("slow.draw") {
-        host.wait_for_list_change();
         found = host.call("search_tools", &json!({"query": "draws a picture"}));
     }
     let absent = found["structuredContent"]["absent_servers"].to_string();
@@ -75,13 +74,13 @@ fn missed_server_delays_no_later_start() {
     let absent = found["structuredContent"]["absent_servers"].to_string();
     assert!(absent.contains("slow"), "{absent}");
     let list = host.request("tools/list", &json!({})).to_string();
-    assert!(list.contains("quick (1)"), "{list}");
+    assert!(list.contains("Servers: quick, slow."), "{list}");
     let ran = host.call("run_script", &json!({"code": "return 1 + 1"}));
     assert!(text(&ran).starts_with('2'), "{ran}");
 }
 
-/// The same happens if a host starts airlock twice, and the first process connected only to some of
-/// the servers.
+/// A similar case: a host starts airlock twice, and the first process connected only to some of the
+/// servers. The new server is still awaited.
 #[test]
 fn new_server_is_awaited_beside_stored_ones() {
     let mut site = Site::new();
@@ -273,7 +272,7 @@ fn call_is_refused_if_tool_changed_on_connect() {
 fn changed_server_is_relisted_and_hosts_notified() {
     let mut site = Site::new();
     site.server("shop", &[tool("buy", "Buys.")], "");
-    let flags = ["--disclosure", "progressive"];
+    let flags = ["--disclosure", "progressive", "--tools", "progressive"];
     let mut host = site.host(&flags);
     host.call("get_tool_details", &json!({"tools": ["shop.buy"]}));
     let changed = [

@@ -7,4 +7,5 @@ mod joining;
 mod many;
 mod metadata;
 mod on_demand;
+mod resume;
 mod workbench;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tests::patience::is_measured;
 use tests::stdio_host::{StdioHost, text};
 
 use crate::fixtures::{Fixture, Site, twelve};
@@ -38,8 +39,7 @@ fn first_and_later_searches_are_fast() {
     const SEARCHES: usize = 300;
     // A debug build on a busy machine only shows that no request waits for the silent server, which
     // would take a minute.
-    let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
-    let (slack, count) = if is_measured { (1, 15) } else { (500, 1) };
+    let (slack, count) = if is_measured() { (1, 15) } else { (500, 1) };
     let fixtures = twelve();
     let site = twelve_once_seen(&fixtures);
     let starts: Vec<Start> = (0..count).map(|_| Start::measure(&site)).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::command::{CommandOutput, Home};
+use tests::patience::is_measured;
 use tests::solver;
 
 use crate::fixtures::twelve;
@@ -115,13 +116,12 @@ fn condition(at: usize, schema: &Value) -> String {
 #[test]
 fn can_over_three_hundred_tools_is_confirmed_by_explain() {
     let Some(_) = solver::path() else { return };
-    let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
     let bench = Bench::new();
     let froms: Vec<&str> = bench.froms.iter().map(String::as_str).collect();
     let words = ["policy", "can", "--auto", "--json", "--policy", "rules"];
     let mut walls = Vec::new();
     let mut told = Value::Null;
-    for _ in 0..if is_measured { 5 } else { 1 } {
+    for _ in 0..if is_measured() { 5 } else { 1 } {
         let ended = bench.run(&words, &froms).expect_code(0);
         told = ended.json();
         walls.push(ended.wall);
@@ -151,7 +151,7 @@ fn can_over_three_hundred_tools_is_confirmed_by_explain() {
         "{can} {never} {opened:?}"
     );
     // A debug build confirms a sample of the tools; a measured build confirms all.
-    let step = if is_measured { 1 } else { 10 };
+    let step = if is_measured() { 1 } else { 10 };
     for tool in tools
         .iter()
         .filter(|it| it["answers"][0]["how"] == "example")
@@ -166,5 +166,5 @@ fn can_over_three_hundred_tools_is_confirmed_by_explain() {
             "{call}: {explained}"
         );
     }
-    assert!(!is_measured || wall < Duration::from_secs(5), "{wall:?}");
+    assert!(!is_measured() || wall < Duration::from_secs(5), "{wall:?}");
 }

@@ -13,7 +13,7 @@ use tests::serving::ServeProcess;
 const NEWER: &str = "2026-07-28";
 
 /// Checks of the newer era that do not apply, each as `scenario/check` with the reason. All other
-/// checks pass, also those of the same scenario; all checks of the older era pass.
+/// checks pass, including other checks of the same scenario. All checks of the older era pass.
 const EXCLUDED: [(&str, &str); 4] = [
     (
         "input-required-result-ignore-extra-params/sep-2322-ignore-unexpected-params",

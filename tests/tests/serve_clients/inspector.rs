@@ -1,5 +1,5 @@
-//! Tests the Inspector's command line. Each use is a separate host. Its disclosed tools stay known
-//! only in the newer era, where it gets a handle.
+//! Tests the Inspector's command line. Each use is a separate host. Only in the newer era, where it
+//! gets a handle, are disclosed tools still known at the next use.
 //!
 //! The Inspector 2.12.0 creates its client with `elicit`, `sample` and `progress` off, and has no
 //! flag to turn them on. So airlock cannot send it questions, and the configured approver answers
@@ -80,7 +80,7 @@ fn check(hosts: &RealHosts, home: &Home, server: &[String], lasts: bool) {
         let tools = json!({"tools": ["demo.tickets_list", "demo.tickets_create"]});
         let read = call(("get_tool_details", tools));
         assert!(read.to_string().contains("tickets_list(a?"), "{read}");
-        // Each command is a session of its own, and all are the same client.
+        // Each command has its own session, and all commands are the same client.
         let ran = call(("run_script", json!({"code": LIST})));
         assert_eq!(ran["structuredContent"]["value"], true, "{ran}");
         let handle = read["_meta"].get("dev.airlock/session");
@@ -102,13 +102,14 @@ fn child() -> Vec<String> {
     server
 }
 
-/// Returns the same arguments, with full disclosure of all descriptions.
+/// Returns the same arguments, but with full disclosure of descriptions.
 fn told_at_once(args: Vec<String>) -> Vec<String> {
     let full = |it: String| match it.as_str() {
         "progressive" => "full".to_owned(),
         _ => it,
     };
-    args.into_iter().map(full).collect()
+    let whole = ["--description-chars".to_owned(), "1000000".to_owned()];
+    args.into_iter().map(full).chain(whole).collect()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod conformance;
 mod inspector;
+mod resuming;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,9 +28,9 @@ const RULES: [&str; 9] = [
     "demo.tickets_create",
 ];
 
-/// The era that the host uses, and so the version of its SDK.
+/// The era that the host uses, which determines the version of its SDK.
 #[derive(Clone, Copy)]
-enum Speaks {
+enum HostEra {
     Older,
     Newer,
 }
@@ -54,15 +55,15 @@ fn args() -> Vec<String> {
     rules.chain(["--server".to_owned(), fixture]).collect()
 }
 
-fn arguments_of(speaks: Speaks) -> &'static str {
+fn arguments_of(speaks: HostEra) -> &'static str {
     match speaks {
-        Speaks::Older => "legacy",
-        Speaks::Newer => "auto",
+        HostEra::Older => "legacy",
+        HostEra::Newer => "auto",
     }
 }
 
 /// Runs airlock as a child of the host.
-fn over_stdio(language: Language, speaks: Speaks) {
+fn over_stdio(language: Language, speaks: HostEra) {
     let Some(hosts) = installed() else { return };
     let home = Home::new();
     let mut command = language(hosts);
@@ -76,7 +77,7 @@ fn over_stdio(language: Language, speaks: Speaks) {
     check(&home, &seen, speaks);
 }
 
-fn over_http(language: Language, speaks: Speaks) {
+fn over_http(language: Language, speaks: HostEra) {
     let Some(hosts) = installed() else { return };
     let serving = ServeProcess::start(args());
     let mut command = language(hosts);
@@ -87,13 +88,14 @@ fn over_http(language: Language, speaks: Speaks) {
 }
 
 /// Checks the observations of a host, from its first tool list to the run after the cancelled run.
-fn check(home: &Home, seen: &Value, speaks: Speaks) {
+fn check(home: &Home, seen: &Value, speaks: HostEra) {
     let is_newer = seen["version"] == "2026-07-28";
-    assert_eq!(is_newer, matches!(speaks, Speaks::Newer), "{seen}");
+    assert_eq!(is_newer, matches!(speaks, HostEra::Newer), "{seen}");
     let own = [
         "search_tools",
         "get_tool_details",
         "run_script",
+        "read_result",
         "resume_run",
     ];
     assert_eq!(seen["listed"], json!(own), "{seen}");
@@ -148,40 +150,40 @@ fn endings(home: &Home) -> Vec<String> {
 
 #[test]
 fn python_sdk_over_stdio_in_older_era() {
-    over_stdio(python, Speaks::Older);
+    over_stdio(python, HostEra::Older);
 }
 
 #[test]
 fn python_sdk_over_stdio_in_newer_era() {
-    over_stdio(python, Speaks::Newer);
+    over_stdio(python, HostEra::Newer);
 }
 
 #[test]
 fn python_sdk_over_http_in_older_era() {
-    over_http(python, Speaks::Older);
+    over_http(python, HostEra::Older);
 }
 
 #[test]
 fn python_sdk_over_http_in_newer_era() {
-    over_http(python, Speaks::Newer);
+    over_http(python, HostEra::Newer);
 }
 
 #[test]
 fn typescript_sdk_over_stdio_in_older_era() {
-    over_stdio(typescript, Speaks::Older);
+    over_stdio(typescript, HostEra::Older);
 }
 
 #[test]
 fn typescript_sdk_over_stdio_in_newer_era() {
-    over_stdio(typescript, Speaks::Newer);
+    over_stdio(typescript, HostEra::Newer);
 }
 
 #[test]
 fn typescript_sdk_over_http_in_older_era() {
-    over_http(typescript, Speaks::Older);
+    over_http(typescript, HostEra::Older);
 }
 
 #[test]
 fn typescript_sdk_over_http_in_newer_era() {
-    over_http(typescript, Speaks::Newer);
+    over_http(typescript, HostEra::Newer);
 }

@@ -4,11 +4,15 @@
 mod continuing;
 mod ends;
 mod logging;
+mod models;
 mod news;
+mod nobody_asked;
 mod offered;
 mod opening;
 mod passing;
+mod resuming;
 mod side_by_side;
+mod suspending;
 mod tokens;
 
 use serde_json::Value;

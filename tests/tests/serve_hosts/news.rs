@@ -175,7 +175,7 @@ fn stdio_host_gets_notifications() {
     host.wait_for(|it| it["method"] == LISTS[1]);
 }
 
-/// One airlock is the HTTP server of another airlock.
+/// An airlock over HTTP is a server of another airlock.
 #[test]
 fn http_servers_notify_in_either_era() {
     let behind = serving("");

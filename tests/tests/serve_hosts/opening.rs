@@ -1,4 +1,4 @@
-//! Tests a server that refuses a call until an address was opened. The person at the host opens the
+//! Tests a server that refuses a call until an address was opened. The host's user opens the
 //! address, and the call is repeated. Covers both eras of hosts and servers.
 
 use serde_json::{Value, json};

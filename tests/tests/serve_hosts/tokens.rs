@@ -16,7 +16,8 @@ const SHARED: &str = "0123456789abcdef-shared";
 /// The credentials `airlock:s3cret%2F`. RFC 6749 requires that the slash in the secret is encoded.
 const CREDENTIALS: &str = "authorization: basic ywlybg9jazpzm2nyzxqlmky=";
 
-/// An authorization server that introspects tokens. Reports its requests in lower case.
+/// An authorization server that introspects tokens. `asked` receives the text of each request, with
+/// the head in lower case.
 struct Issuer {
     address: String,
     asked: Receiver<String>,

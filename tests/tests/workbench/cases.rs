@@ -49,7 +49,8 @@ fn failing_case_names_line_and_rules() {
                     expected allow by raeds\n     found deny by no rule\n           \
                     there is no rule `raeds`; did you mean `reads`?\n           \
                     no policy rule permits the call\n\
-                    FAIL the rule `never-tried` (rules/a.cedar:4) decides no case\n\
+                    FAIL the rule `never-tried` (rules/a.cedar:4) decides no case\n      \
+                    next: add a case that it decides to rules/a.cases.toml\n\
                     2 cases, 1 failed; 1 of 2 rules covered\n";
     assert_eq!(ended.stdout, expected, "{ended}");
 }

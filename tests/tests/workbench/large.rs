@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::command::{CommandOutput, Home};
+use tests::patience::is_measured;
 
 const TOOLS: usize = 300;
 
@@ -178,6 +179,10 @@ fn folder(home: &Home, tools: &[Tool]) {
         .join("policies");
     for entry in std::fs::read_dir(shipped).unwrap() {
         let path = entry.unwrap().path();
+        // `policies/tutorial` holds tool lists for the tutorial, and no rules.
+        if path.is_dir() {
+            continue;
+        }
         let name = format!("policies/{}", path.file_name().unwrap().to_string_lossy());
         home.write(&name, std::fs::read(&path).unwrap());
     }
@@ -238,7 +243,6 @@ fn three_hundred_rules_are_checked_and_tested_quickly() {
             most.as_millis()
         );
     }
-    let is_measured = std::env::var_os("AIRLOCK_MEASURED").is_some();
     let is_soon = rows.iter().all(|(_, wall, most)| wall <= most);
-    assert!(!is_measured || is_soon, "slower than the limit: {rows:?}");
+    assert!(!is_measured() || is_soon, "slower than the limit: {rows:?}");
 }

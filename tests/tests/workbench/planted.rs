@@ -1,5 +1,5 @@
 //! Tests planted mistakes, one in each file of `policy-mistakes/planted/`. Each mistake is found at
-//! its position, with a fix after which nothing is found.
+//! its position. After its fix was applied, nothing is found.
 //!
 //! A file's first line describes the mistake, and its second line the expected finding. The fixed
 //! file is in `policy-mistakes/fixed/`; with `AIRLOCK_BLESS=1` it is rewritten.

@@ -20,8 +20,8 @@ when { context.approval >= 1 };
 forbid(principal, action == Action::"demo.get-time", resource);
 "#;
 
-/// The rules of the replay: lists are forbidden, tickets need no approval, and another rule forbids
-/// the clock.
+/// The rules of the replay. Lists are forbidden, tickets need no approval, and the clock is
+/// forbidden by another rule than before.
 const NOW: &str = r#"
 @id("no-lists") @owner("desk") @reason("lists are private now")
 forbid(principal, action == Action::"demo.tickets_list", resource);

@@ -2,7 +2,7 @@
 
 use super::engine_name::EngineName;
 
-/// One kind of work, the same for every engine.
+/// One kind of work, which is the same for every engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
     Cold,

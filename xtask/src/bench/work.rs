@@ -66,7 +66,7 @@ fn big() -> (String, String) {
             .wrapping_add(1_442_695_040_888_963_407);
         let level = pick(&LEVELS, chance >> 33);
         let service = pick(&SERVICES, chance >> 43);
-        // Quarters are exact in binary, so all engines print them alike.
+        // Quarters are exact in binary, so all engines print the same digits.
         let ms = ((chance >> 50) % 4_000) as f64 / 4.0;
         if of > 0 {
             text.push(',');

@@ -44,7 +44,7 @@ impl Compiler {
     }
 }
 
-/// Finds a clang that can compile for Wasm, and the `llvm-ar` beside it, which creates archives.
+/// Finds a clang that can compile for Wasm, and its `llvm-ar`, which creates archives.
 fn clang(suffix: &str) -> Option<Compiler> {
     let (cc, ar) = (format!("clang{suffix}"), format!("llvm-ar{suffix}"));
     let version = first_line(&cc, &["--version"])?;
@@ -65,8 +65,8 @@ fn clang(suffix: &str) -> Option<Compiler> {
     })
 }
 
-/// Prepares zig. Its commands and targets have other names than clang's, so small scripts translate
-/// them.
+/// Prepares zig. Small scripts translate clang's commands and targets, which have other names in
+/// zig.
 fn zig(zig: &Path, version: &str, tools: &Path) -> Result<Compiler> {
     let cc = format!(
         "#!/bin/sh\n\
@@ -115,8 +115,8 @@ fn fetched(tools: &Path) -> Result<PathBuf> {
     outcome.map(|()| zig)
 }
 
-/// Downloads zig into a temporary folder first, so that a failed download leaves no partial
-/// compiler.
+/// Downloads zig into a temporary folder and then moves it, so that a failed download leaves no
+/// partial compiler.
 fn fetch(folder: &Path) -> Result<()> {
     let mut unfinished = folder.as_os_str().to_owned();
     unfinished.push(format!(".{}", std::process::id()));

@@ -24,7 +24,7 @@ fn module_with_flipped_bit_is_refused() {
     assert!(module.starts_with(b"\0asm"));
     let committed = digests::line("56ad", &module, LABEL) + "\n";
     let hold = |module: &[u8]| {
-        hold_against_committed(&committed, &digests::line("56ad", module, LABEL), true)
+        compare_with_committed(&committed, &digests::line("56ad", module, LABEL), true)
     };
     hold(&module).unwrap();
     let length = module.len();
@@ -46,7 +46,7 @@ fn module_with_flipped_bit_is_refused() {
 fn sources_without_digest_are_refused() {
     let line = digests::line("56ad", b"\0asm", LABEL);
     let others = digests::line("0000", b"\0asm", LABEL) + "\n";
-    assert!(hold_against_committed(&others, &line, false).is_ok());
-    let why = hold_against_committed(&others, &line, true).unwrap_err();
+    assert!(compare_with_committed(&others, &line, false).is_ok());
+    let why = compare_with_committed(&others, &line, true).unwrap_err();
     assert!(why.to_string().contains("--accept"), "{why}");
 }

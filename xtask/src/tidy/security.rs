@@ -1,6 +1,6 @@
 //! Checks the table of vulnerabilities in `SECURITY.md`: each row that promises something names the
-//! tests that hold it, and each named test runs. A test is the name of a function, or the file of a
-//! hostile script.
+//! tests that check it, and each named test runs. A test is named by its function, or by the file
+//! of a hostile script.
 
 use super::{File, Finding, Rule};
 

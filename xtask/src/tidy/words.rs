@@ -3,7 +3,7 @@
 
 use super::{File, Finding, Rule};
 
-/// Assembled here so that this file does not match itself.
+/// The words are assembled here so that this file does not match itself.
 const UNFINISHED: &[&str] = &[
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -64,8 +64,8 @@ fn check_line(file: &File, line: &str, number: usize) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether a line contains `word` as a whole word. A `word` that ends in another character
-/// than a letter may be followed by letters.
+/// Returns whether a line contains `word` as a whole word. If `word` ends in a character that is
+/// not a letter, letters may follow it.
 fn holds_word(line: &str, word: &str) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     line.match_indices(word).any(|(at, _)| {

@@ -31,7 +31,7 @@ pub struct AuthorizedCall {
     used: Option<Use>,
 }
 
-/// The parts that the shell sends: the tool, and the bytes that were decided on.
+/// The parts that the shell sends: the tool, and the exact bytes that the decision was about.
 #[derive(Debug)]
 pub struct CallParts {
     pub id: CallId,

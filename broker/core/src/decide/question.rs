@@ -6,14 +6,15 @@ use std::sync::Arc;
 use codegen::canonical;
 use serde_json::json;
 
-use crate::call::{Args, Call, Site};
+use crate::call::{Args, Call, EarlierCall, Site};
 use crate::catalog::{Effects, Tool};
 use crate::facts::Facts;
 use crate::grant::{Proposal, Scope, Terms};
-use crate::id::{CallId, Digest, GrantId, RunId, ToolId};
+use crate::id::{CallId, CallRef, Digest, GrantId, RunId, ToolId};
 use crate::labels::Labels;
 use crate::level::Level;
 use crate::rules::RuleVerdict;
+use crate::statement::StatedOutcome;
 
 /// A call that waits for a human. Only `decide` makes one, and only `settle` resolves it.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ pub struct CoveredCall {
     pub(super) grant: GrantId,
 }
 
-/// The run that asks, and how long it waits.
+/// The run whose call needs approval, and the time for which it waits for the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asker {
     pub run: RunId,
@@ -71,6 +72,11 @@ pub struct Question {
     pub proposal: Option<Proposal>,
     /// The scopes that a grant may have.
     pub scopes: Vec<Scope>,
+    /// Earlier calls of the same tool that a doubtful call may repeat with other arguments.
+    pub earlier: Vec<EarlierCall>,
+    /// The earlier call with the same arguments whose outcome is unknown. Then the question is what
+    /// became of that call, and no answer allows this one.
+    pub outcome_of: Option<CallRef>,
     /// The asking run; set when the question is sent to the approver.
     pub asker: Option<Arc<Asker>>,
 }
@@ -83,7 +89,10 @@ pub enum Answer {
     /// Allows this call and similar later calls, up to a total number. If no grant can cover the
     /// call, only this call is allowed.
     Allow(Terms),
+    /// Refuses this call. If the question is what became of an earlier call, this stays unknown.
     Refuse,
+    /// What became of the earlier call that the question is about.
+    Stated(StatedOutcome),
     /// No approver was present, or no answer came in time.
     Unanswered,
     /// The reply was not a valid answer to this question.
@@ -101,21 +110,33 @@ impl Answer {
 }
 
 impl Question {
-    /// Returns the digest that binds an answer to what was shown: the call's tool, description,
-    /// arguments and facts, and the proposed condition.
+    /// Returns the digest that binds an answer to what was shown of the call: its tool, description,
+    /// arguments and facts. A run that was suspended puts the same question later. So the time of the
+    /// call is not part of the digest, and neither is the proposal, which depends on other questions.
+    /// A grant has its condition beside the digest.
     #[must_use]
     pub fn shown_digest(&self) -> Digest {
-        let facts = self.facts.as_ref().map(|facts| json!(facts));
-        let proposal = self.proposal.as_ref();
-        canonical::digest(&json!({
+        let facts = self.facts.as_ref().map(|facts| {
+            let time = crate::facts::Time::default();
+            json!(Facts {
+                time,
+                ..Facts::clone(facts)
+            })
+        });
+        let earlier: Vec<_> = self.earlier.iter().map(|it| it.at.to_string()).collect();
+        let mut shown = json!({
             "args": self.args.digest().to_string(),
             "call": self.call.0,
             "description": self.description_digest.to_string(),
+            "earlier": earlier,
             "facts": facts,
-            "proposal": proposal.map(|it| it.condition.to_string()),
             "reads": self.reads,
             "tool": self.tool.to_string(),
-        }))
+        });
+        if let (Some(earlier), Some(members)) = (&self.outcome_of, shown.as_object_mut()) {
+            members.insert("outcome_of".into(), earlier.to_string().into());
+        }
+        canonical::digest(&shown)
     }
 }
 
@@ -144,6 +165,8 @@ impl PendingCall {
             allowed_so_far,
             proposal: None,
             scopes: Vec::new(),
+            earlier: call.history.near.clone(),
+            outcome_of: None,
             asker: None,
         };
         Self {
@@ -151,6 +174,30 @@ impl PendingCall {
             tool,
             question,
         }
+    }
+
+    /// Returns the question what became of an earlier call with the same arguments.
+    pub(crate) fn about_outcome(call: Call, tool: Arc<Tool>, earlier: CallRef) -> Self {
+        let verdict = RuleVerdict {
+            level: Level::AskCall,
+            reasons: Vec::new(),
+            told: Vec::new(),
+            prompts: Vec::new(),
+        };
+        let mut pending = Self::new(call, tool, verdict, 0);
+        pending.question.reads = Labels::default();
+        pending.question.earlier = Vec::new();
+        pending.question.outcome_of = Some(earlier);
+        pending
+    }
+
+    /// Notes why the latest answer could not be used. The question is put again.
+    pub(crate) fn note_bad_answer(&mut self, why: String) {
+        self.question.reasons.push(why);
+    }
+
+    pub(crate) fn into_parts(self) -> (Call, Arc<Tool>) {
+        (self.call, self.tool)
     }
 
     #[must_use]
@@ -171,6 +218,10 @@ impl PendingCall {
 
     pub(crate) fn asked_by(&mut self, asker: Asker) {
         self.question.asker = Some(Arc::new(asker));
+    }
+
+    pub(crate) fn tool(&self) -> &Tool {
+        &self.tool
     }
 
     pub(crate) fn call(&self) -> &Call {

@@ -64,7 +64,8 @@ fn invalid_arguments_are_refused_before_rules() {
     );
 }
 
-/// Reading the description would not help, and a call has one answer everywhere.
+/// The tool is denied before its description is required, because reading the description would not
+/// help. The answer is the same for every caller.
 #[test]
 fn denied_tool_answers_denied_before_anything_else() {
     let mut denying = decision_context(&["deny fs.read"]);
@@ -157,7 +158,7 @@ fn answer_settles_its_call() {
         (Answer::Refuse, "refused: rule --ask '*'; answered: refused"),
         (
             Answer::Unanswered,
-            "unanswered: rule --ask '*'; no answer came",
+            "unanswered: rule --ask '*'; no person answered",
         ),
     ];
     for (answer, expected) in cases {

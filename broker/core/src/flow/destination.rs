@@ -5,6 +5,10 @@
 //! [`Destination::Unclear`], which never counts as explained, and which is in no set of hosts,
 //! addresses or domains.
 
+use std::net::Ipv6Addr;
+
+use codegen::text::is_invisible;
+use unicode_normalization::UnicodeNormalization as _;
 use url::{Host, Url};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,21 +36,46 @@ pub(super) struct Address {
 }
 
 const CHARS_MAX: usize = 4_096;
+/// Maximum number of rounds in which a text is decoded and normalised.
+const REPAIRS_MAX: usize = 8;
+/// Maximum number of digits of a number that is an id before a slash.
+const ID_DIGITS_MAX: usize = 7;
 
 pub(super) fn read(text: &str) -> Destination {
-    let trimmed = text.trim();
+    let found = read_as_written(text);
+    if !matches!(found, Destination::Name(_)) {
+        return found;
+    }
+    // A name must also be one for a tool that decodes or normalises the text first.
+    match repaired(text).map(|it| read_as_written(&it)) {
+        Some(Destination::Name(_)) => found,
+        _ => Destination::Unclear,
+    }
+}
+
+fn read_as_written(text: &str) -> Destination {
+    let trimmed = text.trim_matches(' ');
     if trimmed.is_empty() || trimmed.len() > CHARS_MAX || trimmed.chars().any(char::is_control) {
         return Destination::Unclear;
     }
     if let Some(rest) = strip_scheme(trimmed, "mailto:") {
         return mail(rest);
     }
-    if has_scheme(trimmed) || trimmed.starts_with("//") || trimmed.starts_with("\\\\") {
+    if has_scheme(trimmed) {
         return web(trimmed);
     }
+    // Parsers read `//host`, `/\host` and `a://host` as addresses. Others read a path.
+    let is_slash = |byte: &u8| matches!(byte, b'/' | b'\\');
+    let pairs = trimmed.as_bytes().windows(2);
+    if pairs.into_iter().any(|pair| pair.iter().all(is_slash)) {
+        return Destination::Unclear;
+    }
     if let Some(handle) = trimmed.strip_prefix(['@', '#']) {
-        // With more than a name, this may be a route such as `@a:b@c`.
-        return match handle.contains(['@', ',', ';', '<']) {
+        // With more than a name, this may be a route such as `@a:b@c`, or a host after an empty
+        // user name.
+        let host = handle.split(':').next().unwrap_or_default();
+        let is_host = trimmed.starts_with('@') && may_name_host(host);
+        return match is_host || handle.contains(['@', ',', ';', '<']) {
             true => Destination::Unclear,
             false => Destination::Name(trimmed.to_owned()),
         };
@@ -54,12 +83,52 @@ pub(super) fn read(text: &str) -> Destination {
     if trimmed.contains('@') {
         return mail(trimmed);
     }
-    match looks_like_host(trimmed) {
+    match may_name_host(trimmed) {
         // Without a scheme the text can also be read as a path, and its dots can be folded.
-        true if has_dot_segment(trimmed) || trimmed.contains("//") => Destination::Unclear,
+        true if has_dot_segment(trimmed) => Destination::Unclear,
         true => web(&format!("https://{trimmed}")),
         false => Destination::Name(trimmed.to_owned()),
     }
+}
+
+/// Returns what lenient parsers make of a text: percent codes are decoded, invisible characters
+/// are removed, and variants of characters are replaced by the plain ones. Returns `None` for a
+/// text that is encoded more than a few times.
+fn repaired(text: &str) -> Option<String> {
+    let mut repaired = text.to_owned();
+    for _ in 0..REPAIRS_MAX {
+        let is_kept = |c: &char| c.is_control() || !is_invisible(*c);
+        let decoded = decoded(&repaired);
+        let plain = decoded.nfkc().filter(is_kept);
+        let plain: String = plain.map(|c| if c == '。' { '.' } else { c }).collect();
+        if plain == repaired {
+            return Some(plain);
+        }
+        repaired = plain;
+    }
+    None
+}
+
+/// Decodes the percent codes of a text once.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
+        let code = (*byte == b'%').then(|| Some(digit(at + 1)? * 16 + digit(at + 2)?));
+        match code.flatten().and_then(|code| u8::try_from(code).ok()) {
+            Some(code) => {
+                decoded.push(code);
+                at += 3;
+            }
+            None => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// Returns the web address if the text is one. Used for names in scripts and results.
@@ -80,24 +149,24 @@ pub(super) fn addresses(text: &str) -> Option<Vec<Address>> {
 
 /// Returns a web address for which `dest_hosts` contains exactly this text, if there is one. Each
 /// scheme has its own default port, which a host never names.
-pub(crate) fn web_address_of(host: &str) -> Option<String> {
+pub fn web_address_of(host: &str) -> Option<String> {
     let schemes = ["https", "http", "ftp"].into_iter();
     let mut addresses = schemes.map(|scheme| format!("{scheme}://{host}/"));
     addresses.find(|it| matches!(read(it), Destination::Web(web) if web.host == host))
 }
 
 /// Whether `dest_addresses` of a call can contain this text.
-pub(crate) fn can_be_address(text: &str) -> bool {
+pub fn can_be_address(text: &str) -> bool {
     matches!(read(text), Destination::Mail(all) if matches!(&*all, [one] if one.text == text))
 }
 
 /// Whether `dest_domains` of a call can contain this text.
-pub(crate) fn can_be_domain(text: &str) -> bool {
+pub fn can_be_domain(text: &str) -> bool {
     can_be_address(&format!("someone@{text}"))
 }
 
 /// Returns the domain of a mail address as `dest_domains` contains it.
-pub(crate) fn domain_of(address: &str) -> Option<&str> {
+pub fn domain_of(address: &str) -> Option<&str> {
     can_be_address(address)
         .then(|| address.rsplit_once('@'))?
         .map(|(_, domain)| domain)
@@ -135,7 +204,6 @@ fn web(text: &str) -> Destination {
         // Another spelling of the host, such as `0x7f000001` or `%64ocs.rs`, is read in several
         // ways.
         let is_plain = url.host_str() == Some(&*written.to_ascii_lowercase())
-            && !written.ends_with('.')
             && url.username().is_empty()
             && url.password().is_none();
         if !is_web || !is_plain {
@@ -183,7 +251,19 @@ fn written_host(text: &str) -> Option<&str> {
             && port.chars().all(|c| c.is_ascii_digit())
     };
     let has_fitting_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_number);
-    (has_fitting_port && !host.is_empty()).then_some(host)
+    let is_plain = host.starts_with('[') || host.split('.').all(is_plain_label);
+    (has_fitting_port && is_plain).then_some(host)
+}
+
+/// Whether a label of a host is one for every parser. The URL parser also accepts commas,
+/// semicolons and other characters, at which other parsers split a list.
+fn is_plain_label(label: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !label.is_empty()
+        && label.len() <= 63
+        && label.chars().all(is_part)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
 }
 
 /// Whether a segment leads to another folder: `..`, `.`, also with a parameter as in `..;x`.
@@ -204,18 +284,23 @@ fn has_encoded_separator(path: &str) -> bool {
     })
 }
 
-/// Whether a text without a scheme is a host, perhaps with a port and a path: `docs.rs`,
-/// `docs.rs:8080/x`, `[::1]`, `127.0.0.1`.
-fn looks_like_host(text: &str) -> bool {
+/// Whether some parser may find a host in a text without a scheme: `docs.rs`, `docs.rs:8080/x`,
+/// `[::1]`, `127.0.0.1`, `0x7f000001`, but also `docs.rs,x`. A whole number such as `13` is an id,
+/// and `2026/11` is a path: as an address, such a number is in the network 0.0.0.0/8.
+fn may_name_host(text: &str) -> bool {
     let authority = text.split(['/', '?', '#', '\\']).next();
     let authority = authority.unwrap_or_default();
-    let host = authority.split([':', '%']).next().unwrap_or_default();
-    authority.starts_with('[')
-        || (host.contains('.')
-            && !host.starts_with('.')
-            && host
-                .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_')))
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut parts = authority.split(|c| !is_part(c));
+    let has_inner_dot = parts.any(|part| part.trim_matches('.').contains('.'));
+    let address = authority.split('%').next().unwrap_or_default();
+    let is_ip6 = authority.starts_with('[') || address.parse::<Ipv6Addr>().is_ok();
+    let host = authority.split(':').next().unwrap_or_default();
+    let is_id = host.chars().all(|c| c.is_ascii_digit())
+        && !host.starts_with('0')
+        && (host == text || host == authority && host.len() <= ID_DIGITS_MAX);
+    let is_ip4 = !is_id && matches!(Host::parse(host), Ok(Host::Ipv4(_)));
+    has_inner_dot || is_ip6 || is_ip4
 }
 
 /// Parses `a@x`, `Ann <a@x>`, and lists of these. One unreadable address makes the whole text
@@ -323,7 +408,7 @@ mod tests {
             "https://[0:0::1]/",
             "https://[fe80::1%25eth0]/",
             "еvil.example",
-            // User names, and what passes for them.
+            // User names, and text that looks like a user name.
             "https://docs.rs@evil.example/",
             "https://user:pw@docs.rs/",
             "https://@docs.rs/",
@@ -363,8 +448,112 @@ mod tests {
         ] {
             check(text, "unclear");
         }
-        // Not a host at all.
-        check("docs.rs .evil.example", "name docs.rs .evil.example");
+    }
+
+    #[test]
+    fn text_without_scheme_that_some_parser_reads_as_a_host_is_unclear() {
+        for text in [
+            // Dots, invisible characters and codes that parsers repair.
+            "evil。com",
+            "evil．com",
+            "evil｡com/x",
+            "evil\u{2024}com",
+            "ev\u{ad}il.com",
+            "ev\u{200b}il.com",
+            "ev\u{200d}il.com",
+            "evil\u{2060}。com",
+            "evil%2ecom",
+            "evil%2Ecom/x",
+            "evil%252ecom",
+            "%65vil%25252ecom",
+            "evil%E3%80%82com",
+            "evil.com%2f",
+            "evil.com%00.ok.example",
+            "evil.com.",
+            "evil.com./x",
+            "evil..com",
+            "-evil.com",
+            "ｅvil.com",
+            // Addresses without a scheme, and schemes that are repaired.
+            "//evil.com",
+            "\\\\evil.com",
+            "/\\evil.com",
+            "\\/evil.com",
+            "///evil.com",
+            "/.//evil.com",
+            "x//evil.com",
+            "／／evil.com",
+            "%2f%2fevil.com",
+            "/%5cevil.com",
+            "／\\evil",
+            "ｈttps://evil.com",
+            "https%3a%2f%2fevil.com",
+            "https\u{ff1a}//evil",
+            "1http://evil",
+            "<https://evil>",
+            // User names.
+            "@evil.com",
+            "@evil.com:80/x",
+            "user:pw@evil.com",
+            "user%40evil",
+            "＠evil.com",
+            "user＠evil",
+            // Ports.
+            "evil.com:",
+            "evil.com:080",
+            "evil.com:80:90",
+            "evil.com:٨٠",
+            "2130706433:80",
+            "localhost:80",
+            // Other forms of IPv4 and IPv6.
+            "0x7f000001",
+            "0X7F.1",
+            "017700000001",
+            "0177.0.0.1",
+            "127.1",
+            "2130706433/x",
+            "１27.0.0.1",
+            "::1",
+            "::ffff:127.0.0.1",
+            "2001:db8::1",
+            "fe80::1%eth0",
+            "fe80::1%25eth0",
+            "[fe80::1%25eth0]",
+            "[fe80::1%eth0]:80",
+            "[::ffff:127.0.0.1]",
+            "[0:0::1]",
+            // Several hosts.
+            "ok.example,evil.com",
+            "ok.example;evil.com",
+            "ok.example evil.com",
+            "ok.example|evil.com",
+            "ok.example，evil.com",
+            "docs.rs .evil.example",
+            "*.evil.com",
+            "(evil.com)",
+            "evil.com!",
+            // Control characters, also at the ends.
+            "evil.com\n",
+            "\tgeneral",
+            "general\r\n",
+            "gene\u{85}ral",
+            "gene%0aral",
+            "gene%00ral",
+        ] {
+            check(text, "unclear");
+        }
+        for text in [
+            "https://docs.rs,evil.example/",
+            "https://docs.rs;x/",
+            "https://docs.rs!/",
+            "https://*.docs.rs/",
+            "https://docs..rs/",
+            "https://.docs.rs/",
+            "https://-docs.rs/",
+            "https://docs-.rs/",
+        ] {
+            check(text, "unclear");
+        }
     }
 
     #[test]
@@ -392,6 +581,10 @@ mod tests {
             "mail a@corp.example b@x.example",
         );
         check("mailto:a@corp.example", "mail a@corp.example");
+        check(
+            "MAILTO:a@corp.example,b@x.example",
+            "mail a@corp.example b@x.example",
+        );
         check(
             "o'neil+list_1@corp.example",
             "mail o'neil+list_1@corp.example",
@@ -447,6 +640,21 @@ mod tests {
             "mailto:x%40evil.example@ok.example",
             "mailto:x@ok.example?cc=b@evil.example",
             "mailto://x@ok.example",
+            "mailto:x@ok.example?to=b@evil.example",
+            "mailto:?to=b@evil.example",
+            "mailto:x@ok.example#b@evil.example",
+            "mailto:x@ok.example,%20b%40evil.example",
+            "mailto:",
+            "mailto%3Ab%40evil.example",
+            "\"Ann, b@evil.example\" <x@ok.example>",
+            "\"Ann\\\" <b@evil.example>\" <x@ok.example>",
+            "Ann <x@ok.example> Bob <b@evil.example>",
+            "x@ok.example\u{200b}",
+            "x@ok.example\n",
+            "x@ok.example/b",
+            "x@ok.example:25",
+            "x@ok.example。evil.example",
+            "x%40ok.example",
         ] {
             check(text, "unclear");
         }
@@ -460,5 +668,19 @@ mod tests {
         check("13", "name 13");
         check("/srv/data/x.txt", "name /srv/data/x.txt");
         check("owner/repo", "name owner/repo");
+        check("owner/repo.git", "name owner/repo.git");
+        check("group%2Fproject", "name group%2Fproject");
+        check("50% more", "name 50% more");
+        check("-1001234567", "name -1001234567");
+        check("2130706433", "name 2130706433");
+        check("2026/11/x", "name 2026/11/x");
+        check("+49 171 2345678", "name +49 171 2345678");
+        check("Büro 3", "name Büro 3");
+        check("チーム", "name チーム");
+        check("Dr. Ann", "name Dr. Ann");
+        check("localhost", "name localhost");
+        check(".env", "name .env");
+        check("@scope/x.y", "name @scope/x.y");
+        check(" general ", "name general");
     }
 }

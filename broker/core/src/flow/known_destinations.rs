@@ -32,7 +32,7 @@ pub struct BadDestination {
 
 impl KnownDestinations {
     /// Returns the destinations that the configuration names: `docs.rs`, `https://api.example/v1/`,
-    /// `a@b.example`, `@b.example`, `/srv/out/`, or any other name, taken literally.
+    /// `a@b.example`, `@b.example`, `/srv/out/`, or any other name, which is compared literally.
     pub fn configured<'a>(
         texts: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, BadDestination> {

@@ -188,6 +188,42 @@ impl LabelConfig {
         found
     }
 
+    /// Returns the tables of servers with known tools that match none of these tools.
+    #[must_use]
+    pub fn unmatched(&self, tools: &[ToolId]) -> Vec<UnmatchedLabelRule> {
+        let of_server = |rule: &LabelRule| {
+            let own = tools.iter().filter(|it| *it.server.0 == *rule.server);
+            own.collect::<Vec<_>>()
+        };
+        let unmatched = self.0.iter().filter_map(|rule| {
+            let own = of_server(rule);
+            (!own.is_empty()).then(|| rule.without_tools(&own))?
+        });
+        unmatched.collect()
+    }
+
+    /// Returns the tools that no table describes, each with the place of the table that is closest
+    /// to it: the last one of its server, or else the last one. There are none if nothing is
+    /// labelled.
+    #[must_use]
+    pub fn missing<'a>(&'a self, tools: &'a [ToolId]) -> Vec<(&'a ToolId, &'a str)> {
+        let unlabelled = self.unlabelled();
+        let is_missing = |tool: &&ToolId| self.labelling(tool) == unlabelled && !self.states(tool);
+        let origin = |tool: &'a ToolId| {
+            let last = self.of_server(tool).last().or(self.0.last())?;
+            Some((tool, &*last.origin))
+        };
+        tools.iter().filter(is_missing).filter_map(origin).collect()
+    }
+
+    /// Whether a table states something about the tool.
+    fn states(&self, tool: &ToolId) -> bool {
+        let states = |rule: &LabelRule| rule.reads.is_some() || rule.writes.is_some();
+        let is_about = |rule: &LabelRule| rule.tools.is_none() || rule.is_about(&tool.tool.0);
+        self.of_server(tool)
+            .any(|rule| is_about(rule) && states(rule))
+    }
+
     fn classes(&self) -> impl Iterator<Item = &Label> {
         self.0
             .iter()

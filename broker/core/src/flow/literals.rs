@@ -75,8 +75,8 @@ impl Scanner<'_> {
                     Some('n') => text.push('\n'),
                     Some('t') => text.push('\t'),
                     Some('\n') | None => {}
-                    // Replace an escape code: the reader of the script does not see the name that
-                    // it spells.
+                    // An escape code becomes a replacement character, because a reader of the
+                    // script does not see the name that the code spells.
                     Some('u' | 'x') => text.push('\u{fffd}'),
                     Some(c) => text.push(c),
                 },

@@ -28,7 +28,7 @@ pub struct ResolvedPath {
 }
 
 /// Returns the paths that the guest's open calls name, according to the labelling of their tools.
-/// `catalog` is the one that the guest was started with.
+/// `catalog` is the catalog with which the guest was started.
 #[must_use]
 pub(crate) fn named(catalog: &Catalog, calls: &[OpenCall], limits: &Limits) -> BTreeSet<NamedPath> {
     let mut found = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Finds the earlier results that an argument field repeats, as plain text or in a simple encoding.
-//! The approver sees them as evidence. If none are found, the field may still repeat a result, so
-//! no rule may trust the field for this reason.
+//! The approver sees these results as evidence. A field for which none is found may still repeat a
+//! result, so rules must not treat such a field as safe.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -99,7 +99,7 @@ fn windows(plain: &[char]) -> impl Iterator<Item = u64> + '_ {
     plain.windows(PIECE).map(hash)
 }
 
-/// FNV-1a. A collision only causes a wrong hint to a person.
+/// Computes the FNV-1a hash. A collision only causes a wrong hint to a person.
 fn hash(piece: &[char]) -> u64 {
     piece.iter().fold(0xcbf2_9ce4_8422_2325, |hash, c| {
         (hash ^ u64::from(u32::from(*c))).wrapping_mul(0x0100_0000_01b3)

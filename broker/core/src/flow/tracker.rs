@@ -36,6 +36,50 @@ pub struct FlowSpec {
     pub known: Arc<KnownDestinations>,
 }
 
+/// The labels with which a run started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartLabels {
+    /// The labels of what the session had read. The author of the script may have seen it.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub session: Labels,
+    /// The labels of the input.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub input: Labels,
+}
+
+impl StartLabels {
+    /// Returns the labels that are assumed for a run of which no labels are recorded.
+    #[must_use]
+    pub fn worst() -> Self {
+        Self {
+            session: Labels::worst(),
+            input: Labels::worst(),
+        }
+    }
+
+    pub fn join(&mut self, other: &Self) {
+        self.session.join(&other.session);
+        self.input.join(&other.input);
+    }
+}
+
+impl FlowSpec {
+    /// Returns the labels with which a run starts.
+    #[must_use]
+    pub fn start_labels(&self) -> StartLabels {
+        StartLabels {
+            session: self.carried.labels.clone(),
+            input: self.input_labels.clone(),
+        }
+    }
+
+    /// Adds the labels with which the earlier runs of a chain started.
+    pub(crate) fn add_start_labels(&mut self, labels: &StartLabels) {
+        self.carried.labels.join(&labels.session);
+        self.input_labels.join(&labels.input);
+    }
+}
+
 /// State that a session passes from run to run: read when a run starts, updated when it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionFlow {
@@ -48,6 +92,10 @@ pub struct SessionFlow {
     /// Total size of the arguments that were sent to tools that write outside.
     #[serde(default)]
     pub bytes: u64,
+    /// Whether calls were made that nothing counted. The numbers of calls and bytes then count as
+    /// the largest ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub counts_unknown: bool,
     /// What people have declassified in the session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declassified: Vec<Declassification>,
@@ -58,9 +106,16 @@ pub struct SessionFlow {
 #[serde(deny_unknown_fields)]
 pub struct Declassification {
     pub labels: Vec<Label>,
+    /// Whether the numbers of calls and bytes of the session begin at zero again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub counts: bool,
     /// The name of the person.
     pub by: String,
     pub at_ms: u64,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[derive(Debug)]
@@ -73,11 +128,30 @@ pub(crate) struct FlowTracker {
     /// Destinations named by the script, if it is trusted, and by trusted results.
     known: KnownDestinations,
     pieces: Pieces,
-    calls: BTreeMap<ToolId, u64>,
-    bytes: u64,
+    /// Calls that were allowed in this run.
+    made: CallCounts,
+    /// Calls that an earlier run of the chain made, and whose outcomes this run reused.
+    reused: CallCounts,
     /// Calls that were made before anything untrusted had reached the run.
     calls_before_untrusted: BTreeSet<CallId>,
     paths: HashMap<NamedPath, Roots>,
+}
+
+/// Numbers of calls, and of the bytes that they sent outside.
+#[derive(Debug, Default)]
+struct CallCounts {
+    calls: BTreeMap<ToolId, u64>,
+    bytes: u64,
+}
+
+impl CallCounts {
+    fn add(&mut self, tool: &Tool, args_bytes: usize) {
+        let calls = self.calls.entry(tool.id.clone()).or_default();
+        *calls = calls.saturating_add(1);
+        if tool.labelling.writes.external {
+            self.bytes = self.bytes.saturating_add(args_bytes as u64);
+        }
+    }
 }
 
 impl SessionFlow {
@@ -89,6 +163,12 @@ impl SessionFlow {
             *known = known.saturating_add(*calls);
         }
         self.bytes = self.bytes.saturating_add(other.bytes);
+        self.counts_unknown |= other.counts_unknown;
+        self.join_declassified(other);
+    }
+
+    /// Adds what people have declassified in another session of the same caller.
+    pub fn join_declassified(&mut self, other: &Self) {
         for one in &other.declassified {
             if !self.declassified.contains(one) {
                 self.declassified.push(one.clone());
@@ -100,7 +180,21 @@ impl SessionFlow {
     /// add them again at their end.
     pub fn declassify(&mut self, declassification: Declassification) {
         self.labels = self.labels.declassified(&declassification.labels);
-        self.declassified.push(declassification);
+        if declassification.counts {
+            self.calls.clear();
+            self.bytes = 0;
+            self.counts_unknown = false;
+        }
+        if !self.declassified.contains(&declassification) {
+            self.declassified.push(declassification);
+        }
+    }
+
+    /// Replaces the numbers of calls and bytes by those of another session.
+    pub fn take_counts(&mut self, other: &Self) {
+        self.calls.clone_from(&other.calls);
+        self.bytes = other.bytes;
+        self.counts_unknown = other.counts_unknown;
     }
 }
 
@@ -120,8 +214,8 @@ impl FlowTracker {
             labels,
             known,
             pieces: Pieces::default(),
-            calls: BTreeMap::new(),
-            bytes: 0,
+            made: CallCounts::default(),
+            reused: CallCounts::default(),
             calls_before_untrusted: BTreeSet::new(),
             paths: HashMap::new(),
         }
@@ -168,14 +262,24 @@ impl FlowTracker {
         facts
     }
 
+    /// Returns the counts before a call. A reused call counts in this run like one that it made.
+    /// The session has counted a reused call if the earlier run belonged to it, so its numbers are
+    /// only raised to those of the run.
     fn counts(&self, tool: &ToolId) -> Counts {
         let of = |calls: &BTreeMap<ToolId, u64>| calls.get(tool).copied().unwrap_or_default();
-        let calls_run = of(&self.calls);
+        let (made, reused, carried) = (&self.made, &self.reused, &self.spec.carried);
+        let (calls, bytes) = match carried.counts_unknown {
+            true => (Counts::LARGEST, Counts::LARGEST),
+            false => (of(&carried.calls), carried.bytes),
+        };
+        let sum = |one: u64, other: u64| one.saturating_add(other).min(Counts::LARGEST);
+        let calls_run = sum(of(&made.calls), of(&reused.calls));
+        let bytes_run = sum(made.bytes, reused.bytes);
         Counts {
             calls_run,
-            calls_session: calls_run.saturating_add(of(&self.spec.carried.calls)),
-            bytes_run: self.bytes,
-            bytes_session: self.bytes.saturating_add(self.spec.carried.bytes),
+            calls_session: sum(of(&made.calls), calls).max(calls_run),
+            bytes_run,
+            bytes_session: sum(made.bytes, bytes).max(bytes_run),
         }
     }
 
@@ -226,11 +330,12 @@ impl FlowTracker {
 
     /// Counts a call that was allowed.
     pub(crate) fn count_allowed(&mut self, tool: &Tool, args_bytes: usize) {
-        let calls = self.calls.entry(tool.id.clone()).or_default();
-        *calls = calls.saturating_add(1);
-        if tool.labelling.writes.external {
-            self.bytes = self.bytes.saturating_add(args_bytes as u64);
-        }
+        self.made.add(tool, args_bytes);
+    }
+
+    /// Counts a call whose outcome was reused. The session does not count it again.
+    pub(crate) fn count_reused(&mut self, tool: &Tool, args_bytes: usize) {
+        self.reused.add(tool, args_bytes);
     }
 
     /// Records the outcome of a sent call when the run receives the outcome.
@@ -272,8 +377,9 @@ impl FlowTracker {
     pub(crate) fn carried(&self) -> SessionFlow {
         SessionFlow {
             labels: self.labels.clone(),
-            calls: self.calls.clone(),
-            bytes: self.bytes,
+            calls: self.made.calls.clone(),
+            bytes: self.made.bytes,
+            counts_unknown: false,
             declassified: self.spec.carried.declassified.clone(),
         }
     }
@@ -347,7 +453,7 @@ fn destinations(
 /// Computes the facts that depend only on the arguments, for arguments that no run has sent:
 /// destinations, roots, lookalikes and long texts. With `explained`, every destination counts as
 /// named by a trusted source.
-pub(crate) fn facts_without_run(
+pub fn facts_without_run(
     labelling: &Labelling,
     args: &Args,
     (known, explained): (&KnownDestinations, bool),

@@ -1,7 +1,8 @@
-//! The arguments that a grant covers. Some fields must stay equal and some may be anything; a field
-//! in neither list must not be present. Fields are JSON pointers into the arguments. Objects are
-//! compared member by member, lists as a whole.
+//! The arguments that a grant covers. Some fields must stay equal, some must be in a folder, and some
+//! may be anything; a field of none of these kinds must not be present. Fields are JSON pointers into
+//! the arguments. Objects are compared member by member, lists as a whole.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -9,6 +10,7 @@ use codegen::canonical;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::folder;
 use crate::id::Digest;
 
 /// Maximum number of fields that are compared one by one.
@@ -31,6 +33,9 @@ pub enum FieldValue {
     Is(String),
     /// The digest of the value's canonical JSON text.
     Digest(Digest),
+    /// A path or an address below this folder, which ends with `/`. The text alone counts: a link
+    /// in the folder may lead elsewhere.
+    Under(String),
 }
 
 /// The form in which files contain a condition.
@@ -47,6 +52,10 @@ pub enum BadCondition {
     Pointer(String),
     #[error("the condition contains the field `{inner}` and also `{outer}`, which encloses it")]
     Within { inner: String, outer: String },
+    #[error(
+        "invalid folder `{0}`; expected a path that ends with `/`, without `.`, `..`, `\\` and `%`"
+    )]
+    Folder(String),
     #[error("the condition has more than {FIELDS_MAX} fields")]
     TooMany,
 }
@@ -66,16 +75,38 @@ impl FieldValue {
         match self {
             Self::Is(text) => canonical::canonical(value) == text.as_bytes(),
             Self::Digest(digest) => canonical::digest(value) == *digest,
+            Self::Under(folder) => value
+                .as_str()
+                .is_some_and(|it| folder::contains(folder, it)),
+        }
+    }
+
+    /// Returns the folder of this value and of another one, for a field that holds paths.
+    fn widened(&self, field: &str, other: &Value) -> Option<Self> {
+        let folder = self.folder(field)?;
+        folder::common(&folder, other.as_str()?).map(Self::Under)
+    }
+
+    /// Returns the folder of this value, for a field that holds paths.
+    fn folder(&self, field: &str) -> Option<String> {
+        if !folder::is_named(field) {
+            return None;
+        }
+        match self {
+            Self::Under(folder) => Some(folder.clone()),
+            Self::Is(text) => folder::of(&crate::json::typed::<String>(text.as_bytes())?),
+            Self::Digest(_) => None,
         }
     }
 }
 
-/// Writes the value's JSON text or its digest.
+/// Writes the value's JSON text or its digest, or the folder as JSON text.
 impl fmt::Display for FieldValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Is(text) => f.write_str(text),
             Self::Digest(digest) => write!(f, "{digest}"),
+            Self::Under(folder) => write!(f, "any file under {}", Value::from(folder.as_str())),
         }
     }
 }
@@ -143,7 +174,12 @@ impl Condition {
                     gone.remove(&outer);
                     self.release(outer);
                 }
-            } else if self.same.get(&field).is_none_or(|same| !same.fits(value)) {
+            } else if let Some(same) = self.same.get(&field).filter(|it| !it.fits(value)) {
+                match same.widened(&field, value) {
+                    Some(wider) => drop(self.same.insert(field, wider)),
+                    None => self.release(field),
+                }
+            } else if !self.same.contains_key(&field) {
                 self.release(field);
             }
         }
@@ -157,13 +193,19 @@ impl Condition {
         }
     }
 
-    /// Frees each field for which `keep` returns false: it may then have any value.
+    /// Frees each field for which `keep` returns false: it may then have any value, or any value in
+    /// the same folder if it holds a path.
     pub fn keep(&mut self, keep: impl Fn(&str, &FieldValue) -> bool) {
-        let (same, freed) = std::mem::take(&mut self.same)
-            .into_iter()
-            .partition(|(field, same)| keep(field, same));
-        self.same = same;
-        self.free.extend(BTreeMap::into_keys(freed));
+        for (field, same) in std::mem::take(&mut self.same) {
+            let kept = match keep(&field, &same) {
+                true => Some(same),
+                false => same.folder(&field).map(FieldValue::Under),
+            };
+            match kept {
+                Some(same) => drop(self.same.insert(field, same)),
+                None => drop(self.free.insert(field)),
+            }
+        }
     }
 
     fn fields(&self) -> impl Iterator<Item = &str> {
@@ -204,6 +246,14 @@ impl Condition {
         if self.same.len() + self.free.len() > FIELDS_MAX {
             return Err(BadCondition::TooMany);
         }
+        let mut values = self.same.values();
+        let is_unusable = |it: &&FieldValue| match it {
+            FieldValue::Under(folder) => !folder::is_clear(folder),
+            _ => false,
+        };
+        if let Some(FieldValue::Under(folder)) = values.find(is_unusable) {
+            return Err(BadCondition::Folder(folder.chars().take(80).collect()));
+        }
         for field in self.fields() {
             let fits = field.starts_with('/') || (field.is_empty() && self.free.contains(field));
             if !fits {
@@ -226,14 +276,17 @@ impl fmt::Display for Condition {
         let same: Vec<_> = self
             .same
             .iter()
-            .map(|(field, same)| format!("{field} = {same}"))
+            .map(|(field, same)| match same {
+                FieldValue::Under(_) => format!("{} is {same}", field_text(field)),
+                same => format!("{} = {same}", field_text(field)),
+            })
             .collect();
         f.write_str(&same.join(", "))?;
         if self.free.contains("") {
             return f.write_str("the arguments may be anything");
         }
         let between = if same.is_empty() { "" } else { "; " };
-        let free: Vec<_> = self.free.iter().map(String::as_str).collect();
+        let free: Vec<_> = self.free.iter().map(|field| field_text(field)).collect();
         match free.len() {
             0 if same.is_empty() => f.write_str("there are no arguments"),
             0 => Ok(()),
@@ -254,6 +307,17 @@ impl From<Condition> for ConditionFile {
     fn from(condition: Condition) -> Self {
         let Condition { same, free } = condition;
         Self { same, free }
+    }
+}
+
+/// Returns a field for a text: as it is if it is plain, and otherwise as JSON text. No field can then
+/// look like several fields, or like a value.
+#[must_use]
+pub fn field_text(field: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$~@".contains(c);
+    match field.chars().all(is_plain) {
+        true => Cow::Borrowed(field),
+        false => Cow::Owned(Value::from(field).to_string()),
     }
 }
 
@@ -321,6 +385,70 @@ mod tests {
         }
         let text = serde_json::to_vec(&condition).unwrap();
         assert_eq!(crate::json::typed::<Condition>(&text).unwrap(), condition);
+    }
+
+    #[test]
+    fn paths_of_one_folder_stay_in_it() {
+        let at = |path: &str| json!({"path": path, "title": path});
+        check(
+            &[at("out/a/1.md"), at("out/b.md")],
+            "/path is any file under \"out/\"; /title may be anything",
+            &[at("out/c.md"), at("out/a/b/c")],
+            &[
+                at("out"),
+                at("out/"),
+                at("output/a.md"),
+                at("out/../secret"),
+                at("out/./a"),
+                at("out//a"),
+                at("out/a\\..\\b"),
+                at("out/%2e%2e/b"),
+                at("/out/a"),
+                at("out/a\n"),
+            ],
+        );
+        let url = |url: &str| json!({"url": url});
+        check(
+            &[url("https://docs.rs/a"), url("https://docs.rs/b/c")],
+            "/url is any file under \"https://docs.rs/\"",
+            &[],
+            &[
+                url("https://docs.rs.evil.example/"),
+                url("https://docs.rs@evil.example/x"),
+            ],
+        );
+        for (one, other) in [
+            ("https://a.example/x", "https://b.example/x"),
+            ("/etc/passwd", "/var/x"),
+            ("a.md", "b.md"),
+            ("out/../a", "out/../b"),
+        ] {
+            check(&[url(one), url(other)], "/url may be anything", &[], &[]);
+        }
+    }
+
+    #[test]
+    fn folder_cannot_imitate_another_field() {
+        let at = |file: &str| json!({"path": format!("out/, /to stays \"ann@x\"/{file}")});
+        check(
+            &[at("a"), at("b")],
+            r#"/path is any file under "out/, /to stays \"ann@x\"/""#,
+            &[],
+            &[],
+        );
+    }
+
+    #[test]
+    fn field_name_cannot_imitate_another_field() {
+        let odd = "a = 1, /b";
+        check(
+            &[json!({odd: 1, "c d": 1}), json!({odd: 1, "c d": 2})],
+            r#""/a = 1, ~1b" = 1; "/c d" may be anything"#,
+            &[],
+            &[json!({"a": 1, "b": 1, "c d": 1})],
+        );
+        let quote = "x\" = 1";
+        check(&[json!({quote: 1})], r#""/x\" = 1" = 1"#, &[], &[]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 
+use codegen::canonical;
 use serde_json::Value;
 
 use super::condition::{Condition, FieldValue};
@@ -17,11 +18,19 @@ const USES_UNKNOWN: NonZeroU32 = NonZeroU32::MIN.saturating_add(19);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     pub condition: Condition,
-    /// The number of calls that wait for an answer, or 20 if only one waits.
+    /// The number of calls that wait for an answer, or 20 if only one call waits.
     pub uses_max: NonZeroU32,
     /// The first three of the calls that were asked about so far.
     pub examples: Vec<Args>,
     pub calls: u32,
+}
+
+/// What the run was started with.
+#[derive(Clone, Copy)]
+pub(crate) struct ScriptAndInput<'a> {
+    pub(crate) script: &'a str,
+    /// JSON text; empty means `undefined`.
+    pub(crate) input: &'a [u8],
 }
 
 /// The calls of one tool that were asked about in this run.
@@ -61,12 +70,14 @@ impl AskedCalls {
     }
 
     /// Returns the grant to propose. `waiting` is the number of calls of the tool that wait for an
-    /// answer, including this one. For a single call, only the fields whose values the script
-    /// contains as literals stay fixed: a loop would probably not change them.
-    pub(super) fn proposal(&self, waiting: u32, script: &str) -> Option<Proposal> {
+    /// answer, including this one. If there is only one call, a field stays fixed only if the
+    /// script contains its value as a literal, because a loop would probably not change such a
+    /// field. If the arguments are the input itself, as in a direct call of a host, all fields stay
+    /// fixed, because the input was written for this call.
+    pub(super) fn proposal(&self, waiting: u32, run: ScriptAndInput<'_>) -> Option<Proposal> {
         let mut condition = self.common.clone()?;
-        if self.calls == 1 {
-            condition.keep(|_, same| is_spelt_out(same, script));
+        if self.calls == 1 && !self.is_input(run.input) {
+            condition.keep(|_, same| is_spelt_out(same, run.script));
         }
         Some(Proposal {
             condition,
@@ -76,6 +87,16 @@ impl AskedCalls {
             examples: self.examples.clone(),
             calls: self.calls,
         })
+    }
+}
+
+impl AskedCalls {
+    /// Whether the arguments of the call are the whole input of the run.
+    fn is_input(&self, input: &[u8]) -> bool {
+        let args = self.examples.first().filter(|it| it.text() != "{}");
+        let input = crate::json::parse(input);
+        args.zip(input.ok())
+            .is_some_and(|(args, input)| canonical::canonical(&input) == args.text().as_bytes())
     }
 }
 
@@ -114,7 +135,8 @@ mod tests {
         let mut seen = AskedCalls::first(&args(first), Labels::default());
         rest.iter()
             .for_each(|call| seen.add(&args(call), &Labels::default()));
-        let proposal = seen.proposal(1, script).unwrap();
+        let input = b"{\"title\": \"a\", \"project\": \"OPS\", \"n\": 5}";
+        let proposal = seen.proposal(1, ScriptAndInput { script, input }).unwrap();
         assert_eq!(proposal.condition.to_string(), expected);
         assert_eq!(proposal.examples.len(), calls.len().min(3));
     }
@@ -129,6 +151,29 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_are_the_input_stay_fixed() {
+        let script = "return await tickets.create(input);";
+        check(
+            &[r#"{"n":5.0,"project":"OPS","title":"a"}"#],
+            script,
+            "/n = 5, /project = \"OPS\", /title = \"a\"",
+        );
+        check(
+            &[r#"{"project":"OPS","title":"a"}"#],
+            script,
+            "/project, /title may be anything",
+        );
+        check(
+            &[
+                r#"{"n":5,"project":"OPS","title":"a"}"#,
+                r#"{"n":5,"project":"OPS","title":"b"}"#,
+            ],
+            script,
+            "/n = 5, /project = \"OPS\"; /title may be anything",
+        );
+    }
+
+    #[test]
     fn proposal_for_several_calls_fixes_shared_fields() {
         let call = |n: u32| format!(r#"{{"project":"OPS","title":"{n}"}}"#);
         let calls: Vec<_> = (0..5).map(call).collect();
@@ -139,7 +184,9 @@ mod tests {
     #[test]
     fn proposal_counts_waiting_calls() {
         let seen = AskedCalls::first(&args("{}"), Labels::default());
-        assert_eq!(seen.proposal(7, "").unwrap().uses_max.get(), 7);
-        assert_eq!(seen.proposal(1, "").unwrap().uses_max.get(), 20);
+        let (script, input) = ("", &b""[..]);
+        let run = ScriptAndInput { script, input };
+        assert_eq!(seen.proposal(7, run).unwrap().uses_max.get(), 7);
+        assert_eq!(seen.proposal(1, run).unwrap().uses_max.get(), 20);
     }
 }

@@ -119,7 +119,7 @@ fn labels_above_ceiling_are_not_covered() {
     grants.admit(grant, Some(&tool("fs.write"))).unwrap();
     assert!(grants.covers(&with(&mail)) && grants.covers(&with(&Labels::default())));
     assert!(!grants.covers(&with(&mail.joined(&Labels::worst()))));
-    // Without computed facts, the worst is assumed.
+    // A call without computed facts has the worst labels, which the grant does not cover.
     assert!(!grants.covers(&call(1, "fs.write", r#"{"a":1}"#)));
 }
 

@@ -1,15 +1,14 @@
-//! Compares the digests in a journal with the content that the journal holds. Content that is not
-//! recorded, such as a long result, is only claimed.
+//! Compares the digests in a journal with the content that the journal holds. The digest of content
+//! that is not recorded, such as a long result, cannot be checked.
 
 use std::collections::BTreeMap;
 
-use super::{AnswerWord, Body, RunStartedEntry, SettledEntry};
+use super::{AnswerWord, Body, EndedEntry, RunStartedEntry, SettledEntry};
 use crate::call::Args;
 use crate::facts::Facts;
-use crate::id::{CallId, Digest, ToolId};
-use crate::report::Usage;
+use crate::id::{CallId, CallRef, Digest, ToolId};
 
-/// What earlier entries say, as far as later entries must agree with it.
+/// The statements of earlier entries with which later entries must agree.
 #[derive(Default)]
 pub(super) struct ContentCheck {
     payload_bytes_max: u64,
@@ -21,6 +20,7 @@ struct AskedCall {
     tool: ToolId,
     args: Digest,
     shown: Digest,
+    outcome_of: Option<CallRef>,
 }
 
 impl ContentCheck {
@@ -34,12 +34,18 @@ impl ContentCheck {
                     tool: asked.tool.clone(),
                     args: asked.args_digest,
                     shown: asked.shown,
+                    outcome_of: asked.outcome_of.clone(),
                 };
                 self.asked.insert(asked.call, call);
                 Ok(())
             }
             Body::Answered(answered) => {
-                let allows = [AnswerWord::AllowOnce, AnswerWord::AllowTool];
+                let allows = [
+                    AnswerWord::AllowOnce,
+                    AnswerWord::AllowDeclassified,
+                    AnswerWord::AllowTool,
+                    AnswerWord::Stated,
+                ];
                 let asked = self.asked.get(&answered.call);
                 match asked.is_some_and(|asked| asked.shown == answered.shown) {
                     false if allows.contains(&answered.answer) => {
@@ -47,6 +53,21 @@ impl ContentCheck {
                     }
                     _ => Ok(()),
                 }
+            }
+            Body::Stated(stated) => {
+                let asked = self.asked.get(&stated.call);
+                let is_asked = asked.is_some_and(|asked| {
+                    asked.shown == stated.statement.shown
+                        && asked.outcome_of.as_ref() == Some(&stated.statement.about)
+                });
+                match is_asked {
+                    true => Ok(()),
+                    false => Err("the statement belongs to another question".into()),
+                }
+            }
+            Body::Reused(_) => {
+                self.decided += 1;
+                Ok(())
             }
             Body::Decided(decided) => {
                 self.decided += 1;
@@ -66,7 +87,7 @@ impl ContentCheck {
                 }
             }
             Body::Settled(settled) => self.settled(settled),
-            Body::Ended(ended) => self.ended(&ended.usage),
+            Body::Ended(ended) => self.ended(ended),
             _ => Ok(()),
         }
     }
@@ -82,10 +103,10 @@ impl ContentCheck {
         let bytes = settled.payload_bytes;
         let payload = match &settled.payload {
             Some(payload) => payload.as_str(),
-            None if settled.told && bytes <= self.payload_bytes_max => {
+            None if bytes > self.payload_bytes_max => return Ok(()),
+            None if settled.told => {
                 return Err("the payload is missing, and it is short enough to be recorded".into());
             }
-            None if settled.told => return Ok(()),
             None => "",
         };
         if payload.len() as u64 != bytes {
@@ -97,7 +118,11 @@ impl ContentCheck {
         of_text("payload", Some(payload), settled.payload_digest)
     }
 
-    fn ended(&self, usage: &Usage) -> Result<(), String> {
+    fn ended(&self, ended: &EndedEntry) -> Result<(), String> {
+        if let Some(digest) = ended.value_digest {
+            of_text("value", ended.value.as_deref(), digest)?;
+        }
+        let usage = &ended.usage;
         match u64::from(usage.calls) == self.decided {
             true => Ok(()),
             false => Err(format!(

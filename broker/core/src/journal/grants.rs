@@ -44,7 +44,8 @@ pub struct GrantVoidedEntry {
 }
 
 /// A use of a shared grant is about to be counted. The next entry of the call shows whether the
-/// claim succeeded. If there is no such entry, the use may be spent although no call was sent.
+/// claim succeeded. If the journal ends without such an entry, the use may be spent although no
+/// call was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantClaimedEntry {
     pub call: CallId,

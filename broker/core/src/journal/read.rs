@@ -9,7 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::content::ContentCheck;
-use super::{Body, DecidedEntry, EndedEntry, RunStartedEntry, SettledEntry};
+use super::{
+    Body, DecidedEntry, EndedEntry, ReusedEntry, RunStartedEntry, SettledEntry, SuspendedEntry,
+};
 use super::{VERSION, VERSION_MIN, Verdict};
 use crate::id::{CallId, Digest, GrantId};
 use crate::json::{self, Bounds};
@@ -82,6 +84,15 @@ impl VerifiedJournal {
         })
     }
 
+    /// Returns the entry of a call that reused an earlier outcome.
+    #[must_use]
+    pub fn reused(&self, call: CallId) -> Option<&ReusedEntry> {
+        self.of_call(call).find_map(|body| match body {
+            Body::Reused(reused) => Some(&**reused),
+            _ => None,
+        })
+    }
+
     /// Returns all entries of a call, in order.
     pub fn of_call(&self, call: CallId) -> impl Iterator<Item = &Body> {
         let places = self.by_call.get(&call).into_iter().flatten();
@@ -101,6 +112,15 @@ impl VerifiedJournal {
     #[must_use]
     pub fn is_content_checked(&self) -> bool {
         self.lines.first().is_none_or(|line| line.v >= 2)
+    }
+
+    /// Returns whether the run waits for people without a process.
+    #[must_use]
+    pub fn suspended(&self) -> Option<&SuspendedEntry> {
+        match self.lines.last().map(|line| &line.body) {
+            Some(Body::Suspended(suspended)) => Some(suspended),
+            _ => None,
+        }
     }
 
     #[must_use]
@@ -126,7 +146,7 @@ pub fn read(bytes: &[u8]) -> Result<VerifiedJournal, BrokenLine> {
     }
     let after_line = reader.lines.len();
     if reader.ended && !rest.is_empty() {
-        let why = "`ended` must be the last entry".into();
+        let why = "`ended` or `suspended` must be the last entry".into();
         let line = after_line + 1;
         return Err(BrokenLine { line, why });
     }
@@ -154,7 +174,7 @@ struct Reader {
     decided: BTreeSet<CallId>,
     /// Calls that were allowed and are not settled yet.
     open: BTreeSet<CallId>,
-    /// Grants of which a use was claimed, without a later entry of the call.
+    /// Claimed grants of calls that have no later entry.
     claimed: BTreeMap<CallId, GrantId>,
     ended: bool,
     content: ContentCheck,
@@ -223,7 +243,7 @@ impl Reader {
             return Err("`run-started` must be the first entry, and only the first".into());
         }
         if self.ended {
-            return Err("`ended` must be the last entry".into());
+            return Err("`ended` or `suspended` must be the last entry".into());
         }
         if let Some(call) = body.call() {
             self.claimed.remove(&call);
@@ -243,6 +263,9 @@ impl Reader {
                     self.open.insert(decided.call);
                 }
             }
+            Body::Reused(reused) if !self.decided.insert(reused.call) => {
+                return Err(format!("call {} is already decided", reused.call.0));
+            }
             Body::Settled(settled) if !self.open.remove(&settled.call) => {
                 return Err(format!(
                     "call {} was not allowed, or is already settled",
@@ -256,6 +279,12 @@ impl Reader {
                 }
             }
             Body::Ended(_) => {
+                if let Some(call) = self.open.first() {
+                    return Err(format!("call {} has no outcome", call.0));
+                }
+                self.ended = true;
+            }
+            Body::Suspended(_) => {
                 if let Some(call) = self.open.first() {
                     return Err(format!("call {} has no outcome", call.0));
                 }

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::grants::examples::{claimed, given, voided};
 use super::*;
 use crate::facts::{Facts, LargeText};
-use crate::flow::Declassification;
+use crate::flow::{Declassification, StartLabels};
 use crate::id::GrantId;
 use crate::report::ReportedSeverity;
-use crate::testing::args;
+use crate::testing::{args, redact_texts};
 
 fn started() -> Body {
     Body::RunStarted(Box::new(RunStartedEntry {
@@ -28,6 +28,7 @@ fn started() -> Body {
         servers: vec![StartedServer {
             name: ServerName::parse("fs").unwrap(),
             global: "fs".into(),
+            target: Some("https://fs.example".into()),
         }],
         tools: vec![StartedTool {
             tool: ToolId::parse("fs.read").unwrap(),
@@ -36,6 +37,8 @@ fn started() -> Body {
             unwrap: false,
             read_only: Some(true),
             description: Digest::sha256(b"d"),
+            upstream: Some(Digest::sha256(b"u")),
+            repeatable: Some(true),
         }],
         guest_name: "boa".into(),
         guest_digest: Digest::sha256(b"g"),
@@ -48,10 +51,29 @@ fn started() -> Body {
             suggestion: Some("s".into()),
         }],
         declassified: vec![Declassification {
+            counts: true,
             labels: vec![crate::labels::Label::private()],
             by: "Ann".into(),
             at_ms: 5,
         }],
+        labels: Some(StartLabels {
+            session: [crate::labels::Label::untrusted()].into_iter().collect(),
+            input: crate::labels::Labels::default(),
+        }),
+        program: Some("0.1.0".into()),
+        host: Some("h".into()),
+        session: Some("s".into()),
+        caller: Some("ann".into()),
+        chain: Some(ChainPosition {
+            root: RunId("r0".into()),
+            number: 2,
+            predecessor: Predecessor {
+                run: RunId("r0".into()),
+                head: Digest::sha256(b"h"),
+            },
+        }),
+        same_servers: vec![ServerName::parse("fs").unwrap()],
+        masked: false,
     }))
 }
 
@@ -75,6 +97,10 @@ fn decided(call: u32, decision: Verdict) -> Body {
             number: 1,
             uses_max: 2,
         }),
+        again: Some(earlier()),
+        blocked_by: None,
+        near: vec![earlier()],
+        masked: false,
     }))
 }
 
@@ -89,7 +115,35 @@ fn settled(call: u32) -> Body {
         payload: Some("[1234567890]".into()),
         told: true,
         ms: 5,
+        masked: false,
     }))
+}
+
+fn earlier() -> CallRef {
+    CallRef {
+        run: RunId("r0".into()),
+        call: CallId(7),
+    }
+}
+
+fn reused(call: u32) -> Body {
+    Body::Reused(Box::new(ReusedEntry {
+        call: CallId(call),
+        tool: ToolId::parse("fs.read").unwrap(),
+        args_digest: Digest::sha256(b"{}"),
+        site: Site::default(),
+        from: earlier(),
+        outcome: ReportedOutcome::Returned,
+        code: None,
+        payload_digest: Digest::sha256(b"1"),
+    }))
+}
+
+fn suspended() -> Body {
+    Body::Suspended(SuspendedEntry {
+        calls: vec![CallId(1)],
+        usage: Usage::default(),
+    })
 }
 
 fn ended(calls: u32) -> Body {
@@ -98,10 +152,12 @@ fn ended(calls: u32) -> Body {
         code: None,
         error: None,
         value_digest: None,
+        value: None,
         usage: Usage {
             calls,
             ..Usage::default()
         },
+        masked: false,
     }))
 }
 
@@ -109,6 +165,13 @@ fn asked() -> [Body; 2] {
     let args = args(r#"{"path":"a","n":0.1}"#);
     let (call, shown) = (CallId(1), Digest::sha256(b"s"));
     let asked = AskedEntry {
+        prompts: vec!["Really?".into()],
+        reads: Labels::worst(),
+        effects: Effects {
+            claims_read_only: Some(true),
+            ..Effects::default()
+        },
+        outcome_of: None,
         call,
         tool: ToolId::parse("fs.read").unwrap(),
         description: Digest::sha256(b"d"),
@@ -118,6 +181,8 @@ fn asked() -> [Body; 2] {
         site: Site::default(),
         reasons: Vec::new(),
         shown,
+        near: vec![earlier()],
+        masked: false,
     };
     let answered = AnsweredEntry {
         call,
@@ -160,7 +225,7 @@ fn entry_size_estimate_matches_line_length() {
     for body in [decided(1, Verdict::Allow), long] {
         let said = body.bytes();
         let line = journal(std::slice::from_ref(&body)).len() as u64;
-        assert!(line <= said && said <= line + 600, "{said} for {line}");
+        assert!(line <= said && said <= line + 700, "{said} for {line}");
     }
 }
 
@@ -183,7 +248,8 @@ fn every_entry_kind_round_trips() {
         settled(1),
         resumed,
         decided(2, Verdict::Deny),
-        ended(2),
+        reused(3),
+        ended(3),
     ];
     let verified = read(&journal(&bodies)).unwrap();
     let read_back: Vec<_> = verified
@@ -193,6 +259,40 @@ fn every_entry_kind_round_trips() {
         .collect();
     assert_eq!(read_back, bodies);
     assert!(verified.ended().is_some() && verified.in_doubt.is_empty() && verified.cut.is_none());
+}
+
+#[test]
+fn suspended_run_has_no_end_and_nothing_follows() {
+    let verified = read(&journal(&[started(), suspended()])).unwrap();
+    assert_eq!(verified.suspended().unwrap().calls, [CallId(1)]);
+    assert!(verified.ended().is_none());
+    let more = read(&journal(&[started(), suspended(), ended(0)])).unwrap_err();
+    assert!(more.why.contains("must be the last entry"), "{more}");
+    let open = [started(), decided(1, Verdict::Allow), suspended()];
+    assert!(read(&journal(&open)).is_err(), "a call has no outcome");
+}
+
+#[test]
+fn reused_call_is_decided_once() {
+    let twice = [started(), reused(1), reused(1)];
+    let broken = read(&journal(&twice)).unwrap_err();
+    assert!(broken.why.contains("already decided"), "{broken}");
+    let settles = [started(), reused(1), settled(1)];
+    assert!(read(&journal(&settles)).is_err());
+}
+
+#[test]
+fn masked_content_is_marked() {
+    let redact = redact_texts(|text| text.contains('1').then(|| text.replace('1', "*")));
+    let bodies = [started(), decided(1, Verdict::Allow), settled(1)];
+    let verified = read(&sealed(&bodies, redact)).unwrap();
+    assert!(
+        verified.started().unwrap().masked,
+        "the script contains a 1"
+    );
+    assert!(!verified.decided(CallId(1)).unwrap().masked);
+    let settled = verified.settled(CallId(1)).unwrap();
+    assert!(settled.masked && settled.recorded().is_none());
 }
 
 #[test]
@@ -485,10 +585,24 @@ fn version_1_is_read_and_its_digests_are_not_compared() {
 }
 
 #[test]
+fn value_that_differs_from_its_digest_is_refused() {
+    let returned = |value: &str| {
+        let Body::Ended(mut entry) = ended(0) else {
+            panic!("another entry");
+        };
+        entry.value = Some(value.into());
+        entry.value_digest = Some(Digest::sha256(b"1"));
+        journal(&[started(), Body::Ended(entry)])
+    };
+    assert!(read(&returned("1")).is_ok());
+    check_broken(&returned("2"), 2, "the digest of the value");
+}
+
+#[test]
 fn unknown_member_and_text_after_end_are_refused() {
     let whole = journal(&[started(), decided(1, Verdict::Allow), settled(1), ended(1)]);
     let text = String::from_utf8(whole).unwrap();
-    let more = text.replacen("\"value_digest\"", "\"value\":1,\"value_digest\"", 1);
+    let more = text.replacen("\"value_digest\"", "\"valid\":1,\"value_digest\"", 1);
     check_broken(more.as_bytes(), 4, "unknown or missing member");
     check_broken(format!("{text}x").as_bytes(), 5, "must be the last");
 }

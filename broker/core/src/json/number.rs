@@ -35,7 +35,8 @@ pub(super) fn check(literal: &[u8]) -> Result<(), BadJson> {
 fn is_same_decimal(text: &str, double: f64) -> bool {
     let mut buffer = ryu_js::Buffer::new();
     let canonical = buffer.format_finite(double);
-    // Above 2^53 the shortest spelling of a double can be a different integer than the double.
+    // Above 2^53, the shortest spelling of a double can be an integer other than the double's exact
+    // value.
     let is_integer = canonical.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     Decimal::parse(text) == Decimal::parse(canonical)
         && (!is_integer || canonical.parse::<i128>() == Ok(double as i128))

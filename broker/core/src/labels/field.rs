@@ -6,7 +6,7 @@ use std::fmt;
 use codegen::shape::{ExtraKeys, Kind, NamedShape, Shape, ToolShape};
 use serde_json::Value;
 
-/// A place in the arguments, which includes everything below it.
+/// A place in the arguments. It includes everything below it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
     text: String,
@@ -78,8 +78,8 @@ impl Field {
 }
 
 impl Field {
-    /// Whether a tool's input schema has a place for this argument. Keys that the schema does not
-    /// name count only where it describes a map.
+    /// Whether a tool's input schema has a place for this argument. A key that the schema does not
+    /// name counts only if the schema describes a map at this place.
     #[must_use]
     pub fn fits(&self, tool: &ToolShape) -> bool {
         let mut fuel = FIT_STEPS_MAX;
@@ -94,8 +94,8 @@ impl Field {
         })
     }
 
-    /// Whether a call has a value of another form at this place: a text where the field expects a
-    /// list, or a list where it expects members. Such a value has leaves that the field misses.
+    /// Whether a call has a value of an unexpected form at this place: a text instead of a list, or
+    /// a list instead of members. The leaves of such a value are not found by this field.
     #[must_use]
     pub(crate) fn is_misplaced(&self, args: &Value) -> bool {
         is_misplaced(args, &self.steps)
@@ -103,12 +103,12 @@ impl Field {
 
     /// Writes texts to this place and creates missing parents. A single value becomes the first
     /// text; a list gets all texts.
-    pub(crate) fn put(&self, args: &mut Value, texts: &[String]) {
+    pub fn put(&self, args: &mut Value, texts: &[String]) {
         set(args, &self.steps, texts);
     }
 
     /// Removes the member at this place. If the pointer contains `*`, the list becomes empty.
-    pub(crate) fn clear(&self, args: &mut Value) {
+    pub fn clear(&self, args: &mut Value) {
         let mut value = args;
         for (at, step) in self.steps.iter().enumerate() {
             let is_last = at + 1 == self.steps.len();
@@ -129,7 +129,7 @@ impl Field {
     }
 
     /// Whether every object that fits the schema has a text or a number at this place.
-    pub(crate) fn is_always_there(&self, schema: &Value) -> bool {
+    pub fn is_always_there(&self, schema: &Value) -> bool {
         always_has_leaf(schema, &self.steps)
     }
 }
@@ -166,7 +166,8 @@ impl Step {
     }
 }
 
-/// Returns the alternatives of a shape. Without fuel there are none, so that nothing fits.
+/// Returns the alternatives of a shape. If no fuel is left, there are no alternatives, so that
+/// nothing fits.
 fn resolved<'a>(shape: &'a Shape, named: &'a [NamedShape], fuel: &mut usize) -> Vec<&'a Shape> {
     let mut open = vec![shape];
     let mut found = Vec::new();
@@ -192,7 +193,7 @@ fn has_place(steps: &[Step], shape: &Shape, named: &[NamedShape], fuel: &mut usi
     })
 }
 
-/// Returns the shapes of what one step leads to.
+/// Returns the shapes to which one step leads.
 fn inner<'a>(shape: &'a Shape, step: &Step) -> Vec<&'a Shape> {
     match &shape.kind {
         Kind::Array(item) => vec![item],

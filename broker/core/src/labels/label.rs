@@ -33,7 +33,7 @@ impl Label {
         Self(Self::UNTRUSTED.into())
     }
 
-    /// Returns the label of data that not everybody may see.
+    /// Returns the label of private data, which only some people may see.
     #[must_use]
     pub fn private() -> Self {
         Self(Self::PRIVATE.into())
@@ -112,8 +112,9 @@ impl Labels {
         self
     }
 
-    /// Returns the labels without those that a person declassified. `private` stands for all its
-    /// classes too; a class alone leaves `private`, which other data may have.
+    /// Returns the labels without those that a person declassified. Removing `private` also removes
+    /// all its classes. Removing a single class keeps `private`, because other data may have that
+    /// label.
     #[must_use]
     pub fn declassified(&self, removed: &[Label]) -> Self {
         let is_all_private = removed.contains(&Label::private());

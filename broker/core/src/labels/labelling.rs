@@ -16,9 +16,10 @@ pub struct Labelling {
     /// Labels of the tool's results and errors.
     pub reads: Labels,
     pub writes: Writes,
-    /// Arguments that name who receives the data, or what is changed.
+    /// Arguments that name the receiver of the data, or the thing that is changed.
     pub destinations: Vec<Field>,
-    /// Whether a call without a named destination always goes to the same, acceptable one.
+    /// Whether a call without a named destination always goes to the same destination, which is
+    /// acceptable.
     pub fixed_destination: bool,
     /// Arguments that are file paths on this machine.
     pub paths: Vec<Field>,
@@ -82,8 +83,8 @@ impl Labelling {
     }
 
     /// Returns the labelling for a tool with this input schema. Facts about a call come only from
-    /// arguments that the schema has: a server may ignore any other one, and use another argument
-    /// in its place.
+    /// arguments that the schema has: a server may ignore any other argument and use a different
+    /// one instead.
     #[must_use]
     pub fn fitted(mut self, input_schema: &Value) -> Self {
         if self.destinations.is_empty() && self.paths.is_empty() {

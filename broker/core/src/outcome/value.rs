@@ -82,7 +82,7 @@ impl CallResult {
         }
     }
 
-    /// Returns the JSON that a single text block spells, if the output schema accepts it.
+    /// Returns the JSON in a single text block, if the output schema accepts it.
     fn spelled(&self, tool: &Tool, output: &ValueCheck, limits: &Limits) -> Option<Vec<u8>> {
         let text = self.only_text()?;
         json::measure(text.as_bytes(), bounds(limits)).ok()?;

@@ -14,22 +14,22 @@ use super::token::{Token, tokens};
 
 /// A `when { … }` or `unless { … }` clause.
 #[derive(Debug)]
-pub(crate) struct Clause {
+pub struct Clause {
     /// Byte range in the text of the rule's statement, like every range here.
-    pub(crate) range: Range<usize>,
-    pub(crate) is_unless: bool,
-    pub(crate) tree: Tree,
+    pub range: Range<usize>,
+    pub is_unless: bool,
+    pub tree: Tree,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Tree {
+pub struct Tree {
     /// Byte range including the brackets around the tree.
-    pub(crate) range: Range<usize>,
-    pub(crate) node: Node,
+    pub range: Range<usize>,
+    pub node: Node,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Node {
+pub enum Node {
     All(Vec<Tree>),
     Any(Vec<Tree>),
     Not(Box<Tree>),
@@ -38,16 +38,16 @@ pub(crate) enum Node {
 
 /// A part of a condition with its position and context.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PlacedPart<'a> {
-    pub(crate) tree: &'a Tree,
-    pub(crate) expr: &'a Expr,
-    pub(crate) sign: Polarity,
-    pub(crate) around: ParentKind,
+pub struct PlacedPart<'a> {
+    pub tree: &'a Tree,
+    pub expr: &'a Expr,
+    pub sign: Polarity,
+    pub around: ParentKind,
 }
 
 /// Whether a true part makes the rules allow more calls (`Gives`) or fewer (`Takes`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Polarity {
+pub enum Polarity {
     Gives,
     Takes,
     /// The effect depends on other parts.
@@ -70,7 +70,7 @@ impl Polarity {
 
 /// The node that directly contains a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParentKind {
+pub enum ParentKind {
     Clause,
     All,
     Any,
@@ -78,9 +78,8 @@ pub(crate) enum ParentKind {
 }
 
 /// Returns the clauses of a rule, or `None` if this parse differs from Cedar's.
-pub(crate) fn clauses(rule: &Rule) -> Option<Vec<Clause>> {
-    let text = rule.statement.text();
-    let found = cut(text)?;
+pub fn clauses(rule: &Rule) -> Option<Vec<Clause>> {
+    let found = cut(rule.statement.text())?;
     let is_same = |(ours, theirs): (&Clause, &Read)| {
         let (is_unless, expr) = match theirs {
             Read::When(expr) => (false, expr),
@@ -93,7 +92,7 @@ pub(crate) fn clauses(rule: &Rule) -> Option<Vec<Clause>> {
 }
 
 /// Returns every part of every clause.
-pub(crate) fn seen<'a>(rule: &Rule, clauses: &'a [Clause]) -> Vec<PlacedPart<'a>> {
+pub fn seen<'a>(rule: &Rule, clauses: &'a [Clause]) -> Vec<PlacedPart<'a>> {
     let mut found = Vec::new();
     for clause in clauses {
         let sign = Polarity::from_bool(clause.is_unless == rule.forbids);
@@ -102,11 +101,25 @@ pub(crate) fn seen<'a>(rule: &Rule, clauses: &'a [Clause]) -> Vec<PlacedPart<'a>
     found
 }
 
+/// Splits a rule twice: first to find its parts, and then with what Cedar makes of each.
 fn cut(text: &str) -> Option<Vec<Clause>> {
     let all = tokens(text);
+    let mut parts = Vec::new();
+    cut_with(&all, &mut |range| {
+        parts.push(text.get(range)?);
+        Some(Expr::Set(Vec::new()))
+    })?;
+    let mut exprs = expressions(&parts)?.into_iter();
+    cut_with(&all, &mut |_| exprs.next())
+}
+
+/// Returns the expression of the part in this byte range.
+type PartReader<'a> = dyn FnMut(Range<usize>) -> Option<Expr> + 'a;
+
+fn cut_with(all: &[Token<'_>], part: &mut PartReader<'_>) -> Option<Vec<Clause>> {
     let mut found = Vec::new();
     let mut depth = 0;
-    let mut rest = all.as_slice();
+    let mut rest = all;
     while let Some((token, after)) = rest.split_first() {
         rest = after;
         depth += token.depth();
@@ -118,7 +131,7 @@ fn cut(text: &str) -> Option<Vec<Clause>> {
         found.push(Clause {
             range: token.at..after.get(close)?.range().end,
             is_unless: token.text == "unless",
-            tree: Tree::read(body, text)?,
+            tree: Tree::read(body, part)?,
         });
         rest = after.get(close + 1..)?;
     }
@@ -135,22 +148,22 @@ fn closing(tokens: &[Token<'_>]) -> Option<usize> {
 }
 
 impl Tree {
-    fn read(tokens: &[Token<'_>], text: &str) -> Option<Self> {
+    fn read(tokens: &[Token<'_>], part: &mut PartReader<'_>) -> Option<Self> {
         let range = tokens.first()?.at..tokens.last()?.range().end;
         let bracketed = tokens.first()?.text == "(" && closing(tokens) == Some(tokens.len() - 1);
         if bracketed {
-            let inner = Self::read(tokens.get(1..tokens.len() - 1)?, text)?;
+            let inner = Self::read(tokens.get(1..tokens.len() - 1)?, part)?;
             return Some(Self { range, ..inner });
         }
         let is_if = tokens.first()?.text == "if";
-        let joined = |sign: &str| -> Option<Option<Vec<Self>>> {
+        let mut joined = |sign: &str| -> Option<Option<Vec<Self>>> {
             let sides = split(tokens, sign);
             if is_if || sides.len() < 2 {
                 return Some(None);
             }
             sides
                 .into_iter()
-                .map(|side| Self::read(side, text))
+                .map(|side| Self::read(side, part))
                 .collect::<Option<_>>()
                 .map(Some)
         };
@@ -159,14 +172,14 @@ impl Tree {
         } else if let Some(sides) = joined("&&")? {
             Node::All(sides)
         } else if let Some(("!", operand)) = negated(tokens) {
-            Node::Not(Self::read(operand, text)?.into())
+            Node::Not(Self::read(operand, part)?.into())
         } else {
-            Node::Part(expression(text.get(range.clone())?)?)
+            Node::Part(part(range.clone())?)
         };
         Some(Self { range, node })
     }
 
-    pub(crate) fn expr(&self) -> Expr {
+    pub fn expr(&self) -> Expr {
         let joined = |op: BinaryOp, sides: &[Self]| {
             let sides = sides.iter().map(Self::expr);
             let join = |left, right| Expr::BinaryOp {
@@ -230,13 +243,25 @@ fn negated<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(&'a str, &'b [Token<'a>])
     (!compares).then_some((first.text, operand))
 }
 
-/// Parses a single expression with Cedar.
-pub(crate) fn expression(text: &str) -> Option<Expr> {
-    let rule = format!("permit(principal, action, resource) when {{ {text}\n}};");
+/// Parses expressions with Cedar, all at once: each parse takes longer than most expressions.
+fn expressions(texts: &[&str]) -> Option<Vec<Expr>> {
+    if texts.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut rule = "permit(principal, action, resource)".to_owned();
+    for text in texts {
+        // The text may end with a comment.
+        rule.extend([" when { ", text, "\n}"]);
+    }
+    rule.push(';');
     grammar::policy(&rule).ok()?;
     let policy = Policy::parse(None, rule).ok()?.to_pst().ok()?;
-    match policy.body().clauses().as_slice() {
-        [Read::When(expr)] => Some((**expr).clone()),
-        _ => None,
-    }
+    let clauses = policy.body().clauses().iter();
+    let exprs: Option<Vec<Expr>> = clauses
+        .map(|clause| match clause {
+            Read::When(expr) => Some((**expr).clone()),
+            Read::Unless(_) => None,
+        })
+        .collect();
+    exprs.filter(|it| it.len() == texts.len())
 }

@@ -8,7 +8,7 @@ use cedar_policy::RestrictedExpression;
 use serde_json::Value as Json;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ContextValue<'a> {
+pub enum ContextValue<'a> {
     Truth(bool),
     Whole(i64),
     Text(Cow<'a, str>),
@@ -16,19 +16,19 @@ pub(crate) enum ContextValue<'a> {
     Record(Members<'a>),
 }
 
-pub(crate) type Members<'a> = BTreeMap<&'a str, ContextValue<'a>>;
+pub type Members<'a> = BTreeMap<&'a str, ContextValue<'a>>;
 
 impl<'a> ContextValue<'a> {
-    pub(crate) fn text(text: &'a str) -> Self {
+    pub fn text(text: &'a str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 
-    pub(crate) fn texts(words: impl Iterator<Item = &'a str>) -> Self {
+    pub fn texts(words: impl Iterator<Item = &'a str>) -> Self {
         Self::Set(words.map(Self::text).collect())
     }
 
-    /// Converts to a Cedar value. `None` never occurs, since the member names of a record are
-    /// distinct.
+    /// Converts to a Cedar value. Never returns `None` in practice, because the member names of a
+    /// record are distinct.
     pub(crate) fn restricted(&self) -> Option<RestrictedExpression> {
         Some(match self {
             Self::Truth(truth) => RestrictedExpression::new_bool(*truth),
@@ -42,7 +42,7 @@ impl<'a> ContextValue<'a> {
         })
     }
 
-    pub(crate) fn json(&self) -> Json {
+    pub fn json(&self) -> Json {
         match self {
             Self::Truth(truth) => (*truth).into(),
             Self::Whole(number) => (*number).into(),
@@ -56,7 +56,7 @@ impl<'a> ContextValue<'a> {
     }
 }
 
-pub(crate) fn pairs(members: &Members<'_>) -> Option<Vec<(String, RestrictedExpression)>> {
+pub fn pairs(members: &Members<'_>) -> Option<Vec<(String, RestrictedExpression)>> {
     let pair = |(name, value): (&&str, &ContextValue<'_>)| {
         let value = value.restricted()?;
         Some(((*name).to_owned(), value))

@@ -30,7 +30,7 @@ use evaluation::{Evaluation, GroupResult};
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     evaluators: HashMap<String, ToolEvaluator>,
-    /// Whether a call needs a matching permit. Otherwise it is enough that no forbid matches.
+    /// Whether a call needs a matching permit. Otherwise a call is allowed unless a forbid matches.
     needs_permit: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Engine {
 pub(super) struct EngineVerdict {
     pub(super) level: Level,
     pub(super) permits: Vec<usize>,
-    /// The rules that deny the call, or would deny it without an approval.
+    /// The rules that forbid the call, or that would forbid it without an approval.
     pub(super) forbids: Vec<usize>,
     /// The rules that could not be evaluated, and why.
     pub(super) errors: Vec<(usize, String)>,
@@ -130,8 +130,9 @@ impl Engine {
         self.evaluators.contains_key(tool)
     }
 
-    /// Returns the denial of every call of the tool, with any arguments and facts: unconditional
-    /// forbids apply to it, or no permit does. `None` means that it depends on the call.
+    /// Returns the denial of every call of the tool, with any arguments and facts. Every call is
+    /// denied if an unconditional forbid applies to the tool, or if no permit does. `None` means
+    /// that the result depends on the call.
     pub(super) fn always_denied(&self, tool: &str) -> Option<EngineVerdict> {
         let mut denied = GroupResult::default().found(Level::Deny);
         let Some(evaluator) = self.evaluators.get(tool) else {
@@ -170,8 +171,9 @@ impl Engine {
             let permitted = !self.needs_permit || !result.permits.is_empty();
             if result.forbids.is_empty() && permitted {
                 let mut found = result.found(level);
-                // If a rule permits the call whatever the approval is, only the forbids ask. The
-                // question of a permit that needs an approval would be about another call.
+                // If a permit matches without any approval, the question comes from the forbids
+                // only. A permit that needs an approval would add a question about another kind of
+                // call.
                 if level > Level::Allow && !fixed.permits.is_empty() {
                     found.permits.clone_from(&fixed.permits);
                 }

@@ -3,7 +3,7 @@
 use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem, UnaryOp, Var};
 
 /// Returns the path from `context` to the value that an expression reads, or tests with `has`.
-pub(crate) fn path(expr: &Expr) -> Option<Vec<&str>> {
+pub fn path(expr: &Expr) -> Option<Vec<&str>> {
     match expr {
         Expr::Var(Var::Context) => Some(Vec::new()),
         Expr::GetAttr { expr, attr } => {
@@ -21,7 +21,7 @@ pub(crate) fn path(expr: &Expr) -> Option<Vec<&str>> {
 }
 
 /// Returns the direct subexpressions, or `None` for an unknown kind of expression.
-pub(crate) fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
+pub fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
     Some(match expr {
         Expr::Literal(_) | Expr::Var(_) | Expr::Slot(_) => Vec::new(),
         Expr::UnaryOp { expr, .. }
@@ -45,7 +45,7 @@ pub(crate) fn inner(expr: &Expr) -> Option<Vec<&Expr>> {
 }
 
 /// Whether a valid expression can fail at run time, for example because a sum overflows.
-pub(crate) fn may_err(expr: &Expr) -> bool {
+pub fn may_err(expr: &Expr) -> bool {
     let here = match expr {
         Expr::UnaryOp { op, expr } => match op {
             UnaryOp::Neg => !matches!(&**expr, Expr::Literal(_)),
@@ -66,14 +66,14 @@ pub(crate) fn may_err(expr: &Expr) -> bool {
     here || inner(expr).is_none_or(|parts| parts.into_iter().any(may_err))
 }
 
-pub(crate) fn text(expr: &Expr) -> Option<String> {
+pub fn text(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Literal(Literal::String(text)) => Some(text.to_string()),
         _ => None,
     }
 }
 
-pub(crate) fn literal_part(pattern: &[PatternElem]) -> String {
+pub fn literal_part(pattern: &[PatternElem]) -> String {
     pattern
         .iter()
         .map(|it| match it {
@@ -83,7 +83,8 @@ pub(crate) fn literal_part(pattern: &[PatternElem]) -> String {
         .collect()
 }
 
-/// Whether a text looks like a file path or a URL. `acme/site` counts as a name.
+/// Whether a text looks like a file path or a URL. A text such as `acme/site` counts as a name
+/// instead.
 pub(crate) fn looks_raw(text: &str) -> bool {
     let starts = ["/", "./", "../", "~", "\\", "*/", "file:", "www."];
     starts.iter().any(|start| text.starts_with(start))

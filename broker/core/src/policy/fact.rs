@@ -9,22 +9,24 @@ use super::context_value::ContextValue;
 use crate::facts::Facts;
 
 /// One fact as a member of `context`.
-pub(crate) struct Fact {
-    pub(crate) name: &'static str,
+#[derive(Debug)]
+pub struct Fact {
+    pub name: &'static str,
     /// Whether the fact is present for every call, so that rules need no `has`.
-    pub(crate) always: bool,
-    pub(crate) kind: FactKind,
+    pub always: bool,
+    pub kind: FactKind,
     value: for<'a> fn(&'a Facts) -> Option<ContextValue<'a>>,
 }
 
-pub(crate) enum FactKind {
+#[derive(Debug)]
+pub enum FactKind {
     Truth,
     Texts,
     /// A record whose members are always present.
     Record(&'static [(&'static str, &'static str)]),
 }
 
-pub(crate) const FACTS: &[Fact] = &[
+pub const FACTS: &[Fact] = &[
     Fact {
         name: "labels",
         always: true,
@@ -159,16 +161,17 @@ pub(crate) const FACTS: &[Fact] = &[
     },
 ];
 
-/// Name of the member that is computed from the arguments and the schema, not taken from [`Facts`].
-pub(crate) const UNMODELLED: &str = "unmodelled";
+/// Name of the member that is computed from the arguments and the schema. It is not part of
+/// [`Facts`].
+pub const UNMODELLED: &str = "unmodelled";
 
 impl Fact {
-    pub(crate) fn value<'a>(&self, facts: &'a Facts) -> Option<ContextValue<'a>> {
+    pub fn value<'a>(&self, facts: &'a Facts) -> Option<ContextValue<'a>> {
         (self.value)(facts)
     }
 
     /// Returns the fact's type for a Cedar schema.
-    pub(crate) fn schema(&self) -> Json {
+    pub fn schema(&self) -> Json {
         let mut schema = match self.kind {
             FactKind::Truth => json!({"type": "Boolean"}),
             FactKind::Texts => json!({"type": "Set", "element": {"type": "String"}}),
@@ -186,7 +189,7 @@ impl Fact {
     }
 
     /// Returns the names of the fact's members, if it is a record.
-    pub(crate) fn members(&self) -> impl Iterator<Item = &'static str> {
+    pub fn members(&self) -> impl Iterator<Item = &'static str> {
         let members: &[(&str, &str)] = match self.kind {
             FactKind::Record(members) => members,
             FactKind::Truth | FactKind::Texts => &[],

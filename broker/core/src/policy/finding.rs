@@ -46,7 +46,7 @@ impl Finding {
         }
     }
 
-    pub(crate) fn of_rule(self, id: &Arc<str>) -> Self {
+    pub fn of_rule(self, id: &Arc<str>) -> Self {
         let rule = Some(Arc::clone(id));
         Self { rule, ..self }
     }
@@ -71,6 +71,6 @@ impl fmt::Display for Finding {
     }
 }
 
-pub(crate) fn did_you_mean(word: Option<&str>) -> String {
+pub fn did_you_mean(word: Option<&str>) -> String {
     word.map_or_else(String::new, |word| format!("did you mean `{word}`?"))
 }

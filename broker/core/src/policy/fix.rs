@@ -28,7 +28,7 @@ pub struct Edit {
 }
 
 impl Fix {
-    pub(crate) fn replace(
+    pub fn replace(
         statement: &Statement,
         range: Range<usize>,
         text: impl Into<String>,
@@ -63,7 +63,7 @@ impl Fix {
     }
 
     /// Creates a fix that removes the whole rule.
-    pub(crate) fn without_rule(statement: &Statement, what: impl Into<String>) -> Self {
+    pub fn without_rule(statement: &Statement, what: impl Into<String>) -> Self {
         Self::replace(statement, 0..statement.text().len(), "", what)
     }
 
@@ -80,7 +80,7 @@ impl Fix {
     }
 
     /// Returns the byte offset in the file at which the first edit starts.
-    pub(crate) fn first_byte(&self) -> usize {
+    pub fn first_byte(&self) -> usize {
         self.edits.first().map_or(0, |edit| edit.first)
     }
 

@@ -41,7 +41,7 @@ macro_rules! kinds {
 
 kinds! {
     Unreadable Error "unreadable" "A rule is not valid Cedar."
-    TooDeep Error "too-deep" "A rule nests too deeply or joins too many conditions."
+    TooDeep Error "too-deep" "A rule is too long, nests too deeply or joins too many conditions."
     TooMany Error "too-many" "There are too many rules, or too much text."
     FileUnclear Error "file-unclear" "Cedar and airlock find different rules in a file."
     AnnotationUnknown Error "annotation-unknown" "A rule has an unknown annotation."
@@ -93,6 +93,8 @@ kinds! {
     AlwaysTrue Warning "always-true" "A part of a condition is true for every call."
     PatternOverruled Warning "pattern-overruled" "A pattern never takes effect, because other rules win wherever it matches."
     PatternUnmatched Warning "pattern-unmatched" "A pattern matches no tool."
+    LabelMissing Warning "label-missing" "The configuration labels other tools, and not this one."
+    LabelUnmatched Warning "label-unmatched" "A table of labels matches no tool."
     LabelUnfitting Warning "label-unfitting" "A label names an argument that a tool does not have."
     PartTwice Warning "part-twice" "A part of a condition is repeated."
 }

@@ -1,5 +1,5 @@
-//! Findings about rules that are valid Cedar: the rule probably does not do what its author
-//! intended, or it allows calls by a condition that may only restrict them.
+//! Findings about rules that are valid Cedar but probably wrong. Such a rule does not do what its
+//! author intended, or it allows calls because of a condition that may only restrict calls.
 //!
 //! Each part of a condition has a polarity: if the part is true, the rules allow more calls
 //! (`Gives`) or fewer (`Takes`). Approval may only allow more calls, and labels may only allow
@@ -178,7 +178,7 @@ impl<'a> Lint<'a> {
             Some([LABELS, ..]) => self.odd_labels(),
             Some(_) => {}
             None => match inner(expr) {
-                // A nested part that is not itself a condition has no polarity.
+                // A nested part that is not a condition itself has no polarity.
                 Some(parts) => parts
                     .into_iter()
                     .for_each(|part| self.look(part, Polarity::Either)),

@@ -11,12 +11,12 @@ use super::kind::Kind;
 use super::lint;
 use super::mentions::APPROVAL;
 use super::rule::{FINDINGS_MAX, ID, PROMPT, Rule, syntax_fixes};
-use super::source::{Place, PolicyFile, Statement, statements};
+use super::source::{Place, PolicyFile, Statement, one_by_one, statements};
 use super::{RULES_MAX, TEXT_BYTES_MAX, too_many};
 
-/// Parses all rules of all files, or returns the findings. Stops after one rule too many, which the
-/// caller refuses, and at the maximum number of findings.
-pub(crate) fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
+/// Parses all rules of all files, or returns the findings. Stops when there is one rule more than
+/// allowed, which the caller refuses, or when the maximum number of findings is reached.
+pub fn read(files: &[PolicyFile]) -> Result<Vec<Rule>, Vec<Finding>> {
     let mut rules: Vec<Rule> = Vec::new();
     let mut places: HashMap<Arc<str>, Place> = HashMap::new();
     let mut findings = Vec::new();
@@ -91,7 +91,7 @@ fn id_twice(rule: &Rule, earlier: &Place) -> Finding {
 }
 
 /// Parses and checks one rule by itself.
-pub(crate) fn read_one(statement: Statement, tightens: bool) -> Result<Rule, Vec<Finding>> {
+pub fn read_one(statement: Statement, tightens: bool) -> Result<Rule, Vec<Finding>> {
     let rule = Rule::parse(statement)?;
     let findings = oddities(&rule, tightens);
     if findings.is_empty() {
@@ -136,10 +136,7 @@ fn oddities(rule: &Rule, tightens: bool) -> Vec<Finding> {
 pub(crate) fn read_with(rule: &Rule, fix: &Fix) -> Option<Rule> {
     let text: Arc<str> = fix.apply(rule.statement.whole())?.into();
     let name = Arc::clone(&rule.place.file);
-    let all = statements(&name, &text);
-    let own = all
-        .into_iter()
-        .find(|it| it.start() == rule.statement.start())?;
+    let own = one_by_one(&name, &text).find(|it| it.start() == rule.statement.start())?;
     read_one(own, false).ok()
 }
 

@@ -8,22 +8,22 @@ use cedar_policy::pst::{Clause, Expr};
 use super::expr::{inner, path};
 
 /// Names of members of `context`.
-pub(crate) const ARGS: &str = "args";
-pub(crate) const APPROVAL: &str = "approval";
+pub const ARGS: &str = "args";
+pub const APPROVAL: &str = "approval";
 pub(crate) const LABELS: &str = "labels";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Mentions {
+pub struct Mentions {
     /// Members of `context` other than the arguments.
-    pub(crate) facts: BTreeSet<String>,
+    pub facts: BTreeSet<String>,
     /// Names of top-level arguments.
-    pub(crate) args: BTreeSet<String>,
+    pub args: BTreeSet<String>,
     /// Whether the rule reads `context` or `context.args` as a whole.
-    pub(crate) everything: bool,
+    pub everything: bool,
 }
 
 impl Mentions {
-    pub(crate) fn in_clauses(clauses: &[Clause]) -> Self {
+    pub fn in_clauses(clauses: &[Clause]) -> Self {
         let mut mentions = Self::default();
         for clause in clauses {
             let (Clause::When(expr) | Clause::Unless(expr)) = clause;
@@ -32,13 +32,13 @@ impl Mentions {
         mentions
     }
 
-    pub(crate) fn join(&mut self, other: &Self) {
+    pub fn join(&mut self, other: &Self) {
         self.facts.extend(other.facts.iter().cloned());
         self.args.extend(other.args.iter().cloned());
         self.everything |= other.everything;
     }
 
-    pub(crate) fn asks(&self) -> bool {
+    pub fn asks(&self) -> bool {
         self.everything || self.facts.contains(APPROVAL)
     }
 
@@ -67,16 +67,16 @@ impl Mentions {
 
 /// An argument that a rule reads, or tests with `has`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ArgRead {
+pub struct ArgRead {
     /// The JSON pointer of the argument, such as `/a/b`; empty for all arguments.
-    pub(crate) pointer: String,
-    /// Whether the rule reads the value, with everything in it. Otherwise it tests whether there is
-    /// one.
+    pub pointer: String,
+    /// Whether the rule reads the value, with everything in it. Otherwise the rule only tests
+    /// whether the argument is present.
     pub(crate) is_value: bool,
 }
 
 impl ArgRead {
-    pub(crate) fn in_clauses(clauses: &[Clause]) -> BTreeSet<Self> {
+    pub fn in_clauses(clauses: &[Clause]) -> BTreeSet<Self> {
         let mut reads = BTreeSet::new();
         for clause in clauses {
             let (Clause::When(expr) | Clause::Unless(expr)) = clause;
@@ -108,7 +108,7 @@ impl ArgRead {
         }
     }
 
-    /// Whether the rule cannot see what it reads if the argument at this pointer is unmodelled.
+    /// Whether the rule cannot see the argument if the argument at `unmodelled` is unmodelled.
     pub(crate) fn is_hidden_by(&self, unmodelled: &str) -> bool {
         let is_below = |inner: &str, outer: &str| {
             let rest = inner.strip_prefix(outer);
@@ -120,7 +120,7 @@ impl ArgRead {
 }
 
 /// Returns one step of a JSON pointer, with its slash.
-pub(crate) fn pointer_step(name: &str) -> String {
+pub fn pointer_step(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 

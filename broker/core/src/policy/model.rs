@@ -10,12 +10,12 @@ use serde_json::{Map, Value as Json, json};
 use super::context_value::{ContextValue, Members};
 use super::mentions::{ArgRead, pointer_step};
 
-/// Maximum number of shapes modelled for one tool; the rest is unmodelled.
+/// Maximum number of shapes modelled for one tool. Further shapes are unmodelled.
 const SHAPES_MAX: usize = 5_000;
 const DEPTH_MAX: usize = 12;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Type {
+pub enum Type {
     Bool,
     /// An integer that fits into 64 bits.
     Long,
@@ -35,17 +35,17 @@ fn is_bounded(kind: &Type) -> bool {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Record(pub(crate) BTreeMap<String, Member>);
+pub struct Record(pub BTreeMap<String, Member>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
+pub struct Member {
     /// Whether the member is present in every call that fits the input schema.
-    pub(crate) always: bool,
+    pub always: bool,
     /// The type of the member; `None` if it is unmodelled.
-    pub(crate) kind: Option<Type>,
+    pub kind: Option<Type>,
     /// Whether a call that fits the input schema can have a value here that rules do not see: a
     /// number beyond 64 bits, `null`, or a value of another type.
-    pub(crate) may_be_lost: bool,
+    pub may_be_lost: bool,
 }
 
 impl Record {
@@ -62,10 +62,10 @@ impl Record {
         }
     }
 
-    /// Returns the pointers to the arguments that a call can have unmodelled, so that a rule does
-    /// not see what it reads. Returns `None` if the rule reads a whole record, whose members cannot
-    /// be listed.
-    pub(crate) fn may_hide(&self, read: &ArgRead) -> Option<Vec<String>> {
+    /// Returns the pointers to the arguments that may be unmodelled in a call, so that this read
+    /// does not see them. Returns `None` if the rule reads a whole record, whose members cannot be
+    /// listed.
+    pub fn may_hide(&self, read: &ArgRead) -> Option<Vec<String>> {
         let mut found = Vec::new();
         let mut pointer = String::new();
         let mut record = Some(self);
@@ -86,7 +86,7 @@ impl Record {
     }
 
     /// Returns the record type for a Cedar schema.
-    pub(crate) fn schema(&self) -> Json {
+    pub fn schema(&self) -> Json {
         let attribute = |(name, member): (&String, &Member)| {
             let mut schema = member.kind.as_ref()?.schema();
             if let Some(schema) = schema.as_object_mut() {
@@ -100,7 +100,7 @@ impl Record {
 
     /// Returns the members of an object that pass `is_wanted`, as rules see them. Adds pointers to
     /// the unmodelled parts to `lost`.
-    pub(crate) fn values<'a>(
+    pub fn values<'a>(
         &self,
         object: &'a Map<String, Json>,
         is_wanted: impl Fn(&str) -> bool,
@@ -166,7 +166,7 @@ impl Type {
     }
 }
 
-/// Returns the number if its value is exactly a 64-bit integer; floats only up to 2⁵³.
+/// Returns the number if its value is exactly a 64-bit integer. A float counts only up to 2⁵³.
 fn whole(number: &serde_json::Number) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     number.as_i64().or_else(|| {
@@ -179,9 +179,9 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
 
 /// JSON pointers to the parts of the arguments that a rule does not see.
 #[derive(Debug, Default)]
-pub(crate) struct UnmodelledArgs {
+pub struct UnmodelledArgs {
     way: Vec<String>,
-    pub(crate) pointers: Vec<String>,
+    pub pointers: Vec<String>,
 }
 
 impl UnmodelledArgs {
@@ -284,14 +284,14 @@ impl Modeller<'_> {
     }
 
     fn intersection(&mut self, members: &[Shape]) -> ModelledType {
-        let kinds: Vec<Type> = members
-            .iter()
-            .filter_map(|it| self.model(it).kind)
-            .collect();
-        let kind = kinds.into_iter().map(Some).reduce(both).flatten();
+        let all: Vec<ModelledType> = members.iter().map(|member| self.model(member)).collect();
+        // A member without a type may accept `null` too.
+        let accepts_null = all.iter().all(|it| it.nullable || it.kind.is_none());
+        let kinds = all.into_iter().filter_map(|it| it.kind);
+        let kind = kinds.map(Some).reduce(both).flatten();
         ModelledType {
+            nullable: accepts_null && kind.is_some(),
             kind,
-            nullable: false,
         }
     }
 }
@@ -323,8 +323,8 @@ fn both(one: Option<Type>, other: Option<Type>) -> Option<Type> {
     merged(one?, other?, |a, b| a || b, true)
 }
 
-/// Merges two types. `alone` is whether a member that is required on one side stays required if the
-/// other side does not name it.
+/// Merges two types. `alone` says whether a member that is required on one side stays required if
+/// the other side does not name the member.
 fn merged(one: Type, other: Type, always: fn(bool, bool) -> bool, alone: bool) -> Option<Type> {
     let (Type::Record(Record(one)), Type::Record(Record(mut other))) = (&one, other.clone()) else {
         return (one == other).then_some(one);
@@ -455,9 +455,39 @@ mod tests {
                 ]}),
                 "{a: String, b?: Long}",
             ),
+            (
+                json!({"allOf": [{"type": ["string", "null"]}, {"type": ["string", "null"]}]}),
+                "String?",
+            ),
+            (
+                json!({"allOf": [{"type": ["string", "null"]}, {"description": "x"}]}),
+                "String?",
+            ),
+            (
+                json!({"allOf": [{"type": "string"}, {"type": ["string", "null"]}]}),
+                "String",
+            ),
         ] {
             check(&schema, expected);
         }
+    }
+
+    /// A `null` that fits is a value that rules do not see, so no proof may assume that they do.
+    #[test]
+    fn null_that_fits_every_part_of_a_schema_can_be_hidden() {
+        let text = json!({"type": ["string", "null"]});
+        let properties =
+            json!({"a": {"allOf": [text, text]}, "b": {"allOf": [text, {"type": "string"}]}});
+        let record = record(&properties, &json!(["a", "b"]));
+        let hidden = |pointer: &str| {
+            let read = ArgRead {
+                pointer: pointer.to_owned(),
+                is_value: true,
+            };
+            record.may_hide(&read)
+        };
+        assert_eq!(hidden("/a"), Some(vec!["/a".to_owned()]));
+        assert_eq!(hidden("/b"), Some(Vec::new()));
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Measures from a rule's text how deep it nests. Parsing and evaluating conditions recurses once
+//! Limits the length and the nesting of a rule. Parsing and evaluating conditions recurses once
 //! per level, on a bounded stack.
 
 use super::source::{Mark, Scan};
 
+/// Maximum length of a rule. A person cannot review a longer one.
+const BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of `&&`, `||`, `!`, `+`, `-`, `*`, `else` and additional clauses in one rule.
 /// Each of these may nest in the next.
 const JOINS_MAX: usize = 300;
@@ -10,7 +12,7 @@ const JOINS_MAX: usize = 300;
 const STEPS_MAX: usize = 60;
 
 /// Returns which limit a rule's text exceeds, or `None` if it exceeds none.
-pub(super) fn too_deep(text: &str) -> Option<String> {
+pub(super) fn too_complex(text: &str) -> Option<String> {
     let mut nesting = Nesting::default();
     let mut scan = Scan::new(text);
     let mut seen = 0;
@@ -35,7 +37,8 @@ pub(super) fn too_deep(text: &str) -> Option<String> {
             return Some(format!("the rule nests more than {STEPS_MAX} levels deep"));
         }
     }
-    None
+    let (bytes, most) = (text.len(), BYTES_MAX / 1024);
+    (bytes > BYTES_MAX).then(|| format!("the rule has {bytes} bytes; the maximum is {most} KiB"))
 }
 
 /// Returns the name or number at the start of a text, delimited as in Cedar.

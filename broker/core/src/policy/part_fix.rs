@@ -12,7 +12,7 @@ use super::token::tokens;
 
 impl Fix {
     /// Creates a fix that rewrites a part, in brackets if the surrounding operators need them.
-    pub(crate) fn part(
+    pub fn part(
         statement: &Statement,
         seen: &PlacedPart<'_>,
         text: &str,
@@ -34,7 +34,7 @@ impl Fix {
     }
 
     /// Creates a fix that removes a part and the operator that joins it to the others.
-    pub(crate) fn without_part(
+    pub fn without_part(
         statement: &Statement,
         clauses: &[Clause],
         part: &Tree,
@@ -51,7 +51,7 @@ impl Fix {
 
     /// Creates a fix that removes a part that is always true, if this does not change the rule.
     /// Otherwise returns the effect of the part.
-    pub(crate) fn without_true(
+    pub fn without_true(
         statement: &Statement,
         clauses: &[Clause],
         part: &Tree,
@@ -79,10 +79,10 @@ fn joins(text: &str, sign: &str) -> bool {
     })
 }
 
-/// The effect of an always-true part that cannot simply be removed.
+/// The effect of an always-true part that cannot be removed by itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Decides {
-    /// The conditions that the part is joined to have no effect.
+pub enum Decides {
+    /// The part makes the conditions to which it is joined irrelevant.
     Joined,
     /// No call matches the rule.
     Rule,
@@ -133,7 +133,7 @@ fn side_out(sides: &[Tree], at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// Returns the range to remove from a tree in order to remove one of its parts.
+/// Returns the range that must be removed from a tree in order to remove one of its parts.
 fn left_out(tree: &Tree, part: &Tree) -> Option<Range<usize>> {
     match &tree.node {
         Node::Part(_) => None,

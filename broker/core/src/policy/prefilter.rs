@@ -21,7 +21,8 @@ pub(crate) enum Test {
     And(Box<Test>, Box<Test>),
     Or(Box<Test>, Box<Test>),
     If(Box<[Test; 3]>),
-    /// A `has` test: the path from `context` to the record, and the path from there.
+    /// A `has` test: the path from `context` to the record, and the path from the record to the
+    /// member.
     Has(Vec<String>, Vec<String>),
     Compare(Comparison, Term, Term),
     IsEmpty(Term),
@@ -120,7 +121,7 @@ impl Test {
             _ => return Self::Unknown,
         };
         match (Term::read(left), Term::read(right)) {
-            // A caller could make both sets long, so Cedar compares them.
+            // A caller could make both sets long, so the comparison is left to Cedar.
             (Some(Term::At(_)), Some(Term::At(_))) if comparison.is_about_sets() => Self::Unknown,
             (Some(left), Some(right)) => Self::Compare(comparison, left, right),
             _ => Self::Unknown,
@@ -255,7 +256,7 @@ fn contains(items: &[ContextValue<'_>], wanted: &ContextValue<'_>) -> Option<boo
 }
 
 /// Returns `settles` if an answer has this value, otherwise the opposite. Returns `None` if an
-/// unknown answer comes first.
+/// unknown answer comes before any answer with this value.
 fn decided(answers: impl Iterator<Item = Option<bool>>, settles: bool) -> Option<bool> {
     for answer in answers {
         if answer? == settles {
@@ -271,7 +272,7 @@ fn compares_few(one: &[ContextValue<'_>], other: &[ContextValue<'_>]) -> bool {
 }
 
 /// Returns the value of an expression that is written as a literal.
-pub(crate) fn written(expr: &Expr) -> Option<ContextValue<'static>> {
+pub fn written(expr: &Expr) -> Option<ContextValue<'static>> {
     Some(match expr {
         Expr::Literal(Literal::Bool(truth)) => ContextValue::Truth(*truth),
         Expr::Literal(Literal::Long(number)) => ContextValue::Whole(*number),
@@ -285,7 +286,7 @@ pub(crate) fn written(expr: &Expr) -> Option<ContextValue<'static>> {
 }
 
 /// Returns the path from `context` to the value that an expression reads.
-pub(crate) fn way(expr: &Expr) -> Option<Vec<String>> {
+pub fn way(expr: &Expr) -> Option<Vec<String>> {
     match expr {
         Expr::Var(Var::Context) => Some(Vec::new()),
         Expr::GetAttr { expr, attr } => {

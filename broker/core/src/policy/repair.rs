@@ -43,11 +43,12 @@ impl<'a> Repair<'a> {
                 Fix::without_part(statement, &self.clauses, seen.tree, what)
             }
             Kind::ApprovalMisused => {
-                let text = approval(&seen)?;
+                let text = approval(&seen, self.rule.forbids)?;
                 Some(Fix::part(statement, &seen, &text, format!("write {text}")))
             }
             Kind::LabelsMisused => self.labels(&seen),
-            Kind::ContextAsValue => {
+            // A permit that compares each member would allow further arguments.
+            Kind::ContextAsValue if seen.sign == Polarity::Takes => {
                 let text = members(seen.expr)?;
                 Some(Fix::part(statement, &seen, &text, "compare each member"))
             }
@@ -133,8 +134,9 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Rewrites a comparison with the approval to the nearest valid level.
-fn approval(seen: &PlacedPart<'_>) -> Option<String> {
+/// Rewrites a comparison with the approval to the nearest valid level. A forbid still applies at every
+/// level at which a `<`, `<=` or `==` made it apply.
+fn approval(seen: &PlacedPart<'_>, is_forbid: bool) -> Option<String> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -144,15 +146,31 @@ fn approval(seen: &PlacedPart<'_>) -> Option<String> {
         (Expr::Literal(Literal::Long(number)), right) if is_approval(right) => (*number, false),
         _ => return None,
     };
-    let above = match op {
-        BinaryOp::Greater if is_first => 1,
-        BinaryOp::Less if !is_first => 1,
+    // `approval > n` and `approval <= n` divide the levels between `n` and `n + 1`.
+    let above = match (op, is_first, seen.sign) {
+        (BinaryOp::Greater | BinaryOp::LessEq, true, _)
+        | (BinaryOp::Less | BinaryOp::GreaterEq, false, _)
+        | (BinaryOp::Eq, _, Polarity::Takes) => 1,
         _ => 0,
     };
-    let level = number.saturating_add(above).clamp(1, 2);
+    let level = number.saturating_add(above);
+    let is_above = matches!(
+        (op, is_first),
+        (BinaryOp::Greater | BinaryOp::GreaterEq, true)
+            | (BinaryOp::Less | BinaryOp::LessEq, false)
+    );
+    let nearest = level.clamp(1, 2);
     match seen.sign {
-        Polarity::Gives => Some(format!("context.approval >= {level}")),
-        Polarity::Takes => Some(format!("context.approval < {level}")),
+        // A forbid with such a part negated applies at every level.
+        Polarity::Gives if level > 2 && is_forbid => None,
+        // A forbid with `approval != 1` or `!(approval == 1)` also applies at level 2, where
+        // `approval < 1` does not.
+        Polarity::Gives if *op == BinaryOp::Eq && level < 2 && is_forbid => None,
+        Polarity::Takes if *op == BinaryOp::NotEq && level < 2 && is_forbid => None,
+        Polarity::Gives => Some(format!("context.approval >= {nearest}")),
+        // No approval is above the highest level, so no valid forbid applies at every level.
+        Polarity::Takes if level > 2 && !is_above => None,
+        Polarity::Takes => Some(format!("context.approval < {nearest}")),
         Polarity::Either => None,
     }
 }
@@ -186,16 +204,38 @@ fn members(expr: &Expr) -> Option<String> {
 /// the paths, or the hosts of the addresses.
 fn raw(seen: &PlacedPart<'_>) -> Option<String> {
     let compared = texts(seen.expr).into_iter().find(|text| looks_raw(text))?;
-    let host = compared.split_once("://").map(|(_, rest)| rest);
-    let host = host.or_else(|| compared.starts_with("www.").then_some(compared.as_str()));
-    if let Some(host) = host {
-        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+    let address = compared.split_once("://");
+    let address = address.or_else(|| {
+        compared
+            .starts_with("www.")
+            .then_some(("", compared.as_str()))
+    });
+    if let Some((scheme, address)) = address {
+        let end = address.find(['/', '?', '#']).unwrap_or(address.len());
+        let (host, rest) = address.split_at_checked(end)?;
+        // A permit of the host would also allow its other paths.
+        if seen.sign == Polarity::Gives && !matches!(rest, "" | "/" | "/*") {
+            return None;
+        }
         let host = host.rsplit('@').next().unwrap_or_default();
+        let host = match scheme {
+            "https" => host.strip_suffix(":443").unwrap_or(host),
+            "http" => host.strip_suffix(":80").unwrap_or(host),
+            _ => host,
+        };
+        // The hosts of a call are exact, so a forbid of one host does not cover a pattern.
+        if host.contains('*') && seen.sign == Polarity::Takes {
+            return None;
+        }
         let host = host
             .trim_start_matches(['*', '.'])
             .trim_end_matches('*')
             .to_lowercase();
         return about("dest_hosts", &host, &host, seen.sign);
+    }
+    // The fact covers what is outside the roots, and such a text also occurs inside them.
+    if seen.sign == Polarity::Takes && !compared.starts_with(['/', '~']) {
+        return None;
     }
     let steps = compared.split(['/', '\\']);
     let name = steps
@@ -211,7 +251,7 @@ fn raw(seen: &PlacedPart<'_>) -> Option<String> {
 
 /// Writes a test of a fact that is a set: all members must match to permit, and any member may
 /// match to deny.
-pub(crate) fn about(fact: &str, given: &str, taken: &str, sign: Polarity) -> Option<String> {
+pub fn about(fact: &str, given: &str, taken: &str, sign: Polarity) -> Option<String> {
     let (given, taken) = (quoted(given)?, quoted(taken)?);
     match sign {
         Polarity::Gives => Some(format!(
@@ -240,7 +280,7 @@ fn texts(expr: &Expr) -> Vec<String> {
 }
 
 /// Rewrites a comparison of a sum with a number as a comparison without arithmetic.
-pub(crate) fn solved(rule: &Rule, seen: &PlacedPart<'_>) -> Option<Fix> {
+pub fn solved(rule: &Rule, seen: &PlacedPart<'_>) -> Option<Fix> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -315,8 +355,8 @@ fn alone(sum: BinaryOp, op: BinaryOp, read: &Expr, by: i64, bound: i64) -> Optio
     Some(format!("{read} {sign} {bound}"))
 }
 
-/// Splits a comparison of `a + b`: below the bound if both are below half of it, above if either is
-/// above half.
+/// Splits a comparison of `a + b` with a bound. The sum is below the bound if both are below half
+/// of it, and above the bound if one of them is above it.
 fn halves(op: BinaryOp, one: &Expr, other: &Expr, bound: i64, sign: Polarity) -> Option<String> {
     let (one, other) = (spelt(one)?, spelt(other)?);
     let half = bound.div_euclid(2);

@@ -1,10 +1,10 @@
 //! Parses one rule and its annotations. Other modules check whether the rule does what its author
 //! intended, and whether the names in it exist.
 
-pub(crate) mod syntax_fixes;
+pub mod syntax_fixes;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::pst::{ActionConstraint, Clause, Effect};
 use cedar_policy::{Policy, PolicyId};
@@ -15,7 +15,7 @@ use super::finding::{Finding, did_you_mean};
 use super::grammar;
 use super::kind::Kind;
 use super::mentions::Mentions;
-use super::nesting::too_deep;
+use super::nesting::too_complex;
 use super::source::{Place, Statement};
 
 /// Names of the known annotations.
@@ -45,16 +45,19 @@ pub struct Rule {
     pub forbids: bool,
     /// Whether the rule reads the approval level.
     pub asks: bool,
-    pub(crate) scope: ActionScope,
-    pub(crate) mentions: Mentions,
-    pub(crate) clauses: Vec<Clause>,
-    pub(crate) policy: Policy,
-    pub(crate) statement: Statement,
+    pub scope: ActionScope,
+    pub mentions: Mentions,
+    pub clauses: Vec<Clause>,
+    pub policy: Policy,
+    pub statement: Statement,
+    /// The rule in Cedar's JSON format, once it was needed. Cedar parses the text again for each
+    /// conversion.
+    json: OnceLock<Option<serde_json::Value>>,
 }
 
 /// The actions that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ActionScope {
+pub enum ActionScope {
     All,
     /// `==`: one tool.
     Is(String),
@@ -63,9 +66,9 @@ pub(crate) enum ActionScope {
 }
 
 impl Rule {
-    /// Parses a rule's text. The lint looks for suspicious conditions later.
-    pub(crate) fn parse(statement: Statement) -> Result<Self, Vec<Finding>> {
-        if let Some(why) = too_deep(statement.text()) {
+    /// Parses a rule's text. The lint looks for suspicious conditions afterwards.
+    pub fn parse(statement: Statement) -> Result<Self, Vec<Finding>> {
+        if let Some(why) = too_complex(statement.text()) {
             let next = "split the rule: one permit is enough to allow, one forbid to deny";
             let what = "the rule is too complex";
             let place = statement.place(0);
@@ -93,7 +96,14 @@ impl Rule {
             policy: policy.new_id(PolicyId::new(&notes.id)),
             mentions,
             statement,
+            json: OnceLock::new(),
         })
+    }
+
+    /// Returns the rule in Cedar's JSON format.
+    pub fn json(&self) -> Option<&serde_json::Value> {
+        let json = || self.policy.to_json().ok();
+        self.json.get_or_init(json).as_ref()
     }
 
     /// Returns the place of a Cedar parser or validator error in this rule.
@@ -139,7 +149,7 @@ fn diagnosed(kind: Kind, statement: &Statement, error: &dyn Diagnostic, what: &s
     let label = label(error);
     let place = place_of(statement, error);
     let said = error.to_string();
-    // Cedar's prefix names the policy, which the finding already does.
+    // Cedar's prefix names the policy, which the finding names anyway.
     let why = match said.strip_prefix("for policy `") {
         Some(rest) => rest
             .split_once("`, ")
@@ -168,7 +178,7 @@ impl ActionScope {
     }
 
     /// Whether the scope covers a tool; `groups` are the groups of this tool.
-    pub(crate) fn covers(&self, tool: &str, groups: &BTreeSet<String>) -> bool {
+    pub fn covers(&self, tool: &str, groups: &BTreeSet<String>) -> bool {
         match self {
             Self::All => true,
             Self::Is(name) => name == tool,

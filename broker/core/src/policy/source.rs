@@ -84,7 +84,7 @@ impl fmt::Display for Place {
 
 /// The text of one rule within its file.
 #[derive(Debug, Clone)]
-pub(crate) struct Statement {
+pub struct Statement {
     file: Arc<str>,
     whole: Arc<str>,
     start: usize,
@@ -94,30 +94,30 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         self.whole.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Returns the byte offset of the rule in its file.
-    pub(crate) fn start(&self) -> usize {
+    pub fn start(&self) -> usize {
         self.start
     }
 
-    pub(super) fn range(&self) -> std::ops::Range<usize> {
+    pub fn range(&self) -> std::ops::Range<usize> {
         self.start..self.end
     }
 
     /// Returns the text of the whole file.
-    pub(crate) fn whole(&self) -> &str {
+    pub fn whole(&self) -> &str {
         &self.whole
     }
 
-    pub(crate) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.end
     }
 
     /// Returns the place of a byte of [`Statement::text`].
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> Place {
         let text = self.whole.get(self.start..).unwrap_or_default();
         self.spot.after(text, offset).in_file(&self.file)
     }
@@ -129,7 +129,7 @@ impl Statement {
 
     /// Returns the byte offset in [`Statement::text`] of the first occurrence of a word outside of
     /// comments.
-    pub(crate) fn find(&self, word: &str) -> Option<usize> {
+    pub fn find(&self, word: &str) -> Option<usize> {
         let text = self.text();
         let comments = comments(text);
         let is_comment = |at: usize| {
@@ -160,7 +160,7 @@ pub(crate) fn statements(file: &Arc<str>, whole: &Arc<str>) -> Vec<Statement> {
 }
 
 /// Splits a file into rules lazily.
-pub(crate) fn one_by_one<'a>(
+pub fn one_by_one<'a>(
     file: &'a Arc<str>,
     whole: &'a Arc<str>,
 ) -> impl Iterator<Item = Statement> + 'a {

@@ -3,7 +3,7 @@
 
 use cedar_policy::pst::{Expr, Literal, Var};
 
-pub(crate) fn spelt(expr: &Expr) -> Option<String> {
+pub fn spelt(expr: &Expr) -> Option<String> {
     Some(match expr {
         Expr::Var(Var::Context) => "context".to_owned(),
         Expr::GetAttr { expr, attr } => {
@@ -25,7 +25,7 @@ pub(crate) fn spelt(expr: &Expr) -> Option<String> {
 }
 
 /// Quotes a text, or returns `None` if it contains a control character.
-pub(crate) fn quoted(text: &str) -> Option<String> {
+pub fn quoted(text: &str) -> Option<String> {
     let is_plain = text.chars().all(|c| !c.is_control());
     is_plain.then(|| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }

@@ -171,7 +171,7 @@ fn smallest_sufficient_approval_is_asked() {
         ARGS_OPS,
         (Level::Allow, &["all"]),
     );
-    // A permit that needs no approval makes the question of another permit pointless.
+    // If a permit needs no approval, the question of another permit is not asked.
     check(
         &[ALL, ASK_RUN, ASK_EACH],
         "mail.send",
@@ -269,7 +269,8 @@ fn unmodelled_argument_is_named_and_required_one_denies() {
     );
 }
 
-/// Cedar would see no argument, and `has` would be false although the server gets a value.
+/// For Cedar, the call has no such argument and `has` would be false, although the server gets a
+/// value.
 #[test]
 fn rule_that_reads_unmodelled_argument_denies() {
     let over = "over: forbid(principal, action, resource) \

@@ -9,13 +9,13 @@ use super::source::{Mark, Scan, string_bytes};
 const LONG_SIGNS: [&str; 7] = ["::", "==", "!=", "<=", ">=", "&&", "||"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Token<'a> {
-    pub(crate) at: usize,
+pub struct Token<'a> {
+    pub at: usize,
     /// A word, a number, a string with its quotes, or an operator.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
 }
 
-pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut scan = Scan::new(text);
     let mut seen = 0;
@@ -45,12 +45,12 @@ fn bytes(rest: &str) -> usize {
 }
 
 impl Token<'_> {
-    pub(crate) fn range(&self) -> Range<usize> {
+    pub fn range(&self) -> Range<usize> {
         self.at..self.at + self.text.len()
     }
 
     /// Returns 1 for an opening bracket, -1 for a closing one, else 0.
-    pub(crate) fn depth(&self) -> i32 {
+    pub fn depth(&self) -> i32 {
         match self.text {
             "(" | "[" | "{" => 1,
             ")" | "]" | "}" => -1,

@@ -10,6 +10,7 @@ use cedar_policy::pst::{Clause, Expr};
 use cedar_policy::{PolicySet, ValidationMode, Validator};
 use codegen::closest::{closest, closest_tool};
 
+use super::ast;
 use super::expr::{inner, path};
 use super::fact::FACTS;
 use super::finding::{Finding, did_you_mean};
@@ -23,28 +24,42 @@ use crate::id::ServerName;
 
 /// Number of rules that Cedar validates before the number of findings is checked.
 const RULES_AT_ONCE: usize = 100;
+/// Maximum number of fixes that are tried out; each is a parse and a validation of a rule.
+const TRIALS_MAX: usize = 50;
 
 /// Returns all findings; an empty list means that the rules are valid.
-pub(crate) fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
+pub fn validate(rules: &[Rule], vocabulary: &Vocabulary) -> Vec<Finding> {
     Checker::new(vocabulary).check(rules)
 }
 
 /// Checks several sets of rules against one vocabulary, and keeps the validator between the checks.
-pub(crate) struct Checker<'a> {
+#[derive(Debug)]
+pub struct Checker<'a> {
     vocabulary: &'a Vocabulary,
-    /// The latest validator, and the actions of other servers in its schema; usually none.
+    /// The latest validator, and the actions of other servers in its schema. Usually there are no
+    /// such actions.
     validator: Option<(BTreeSet<String>, Validator)>,
+    trials_max: usize,
 }
 
 impl<'a> Checker<'a> {
-    pub(crate) fn new(vocabulary: &'a Vocabulary) -> Self {
+    pub fn new(vocabulary: &'a Vocabulary) -> Self {
         Self {
             vocabulary,
             validator: None,
+            trials_max: TRIALS_MAX,
         }
     }
 
-    pub(crate) fn check(&mut self, rules: &[Rule]) -> Vec<Finding> {
+    /// Returns a checker that proposes no fix which would have to be tried out.
+    pub fn without_fixes(vocabulary: &'a Vocabulary) -> Self {
+        Self {
+            trials_max: 0,
+            ..Self::new(vocabulary)
+        }
+    }
+
+    pub fn check(&mut self, rules: &[Rule]) -> Vec<Finding> {
         let (mut findings, strangers) = unknown(rules, self.vocabulary);
         if findings.is_empty() {
             findings = self.typed(rules, strangers);
@@ -133,7 +148,8 @@ fn quoted(name: &str) -> String {
 /// The result of looking up an action's name.
 enum ActionRef {
     Here,
-    /// A server that is not part of this run, or whose tools are not known yet.
+    /// The action belongs to a server that is not part of this run, or whose tools are not known
+    /// yet.
     Elsewhere,
     Nowhere {
         kind: Kind,
@@ -327,8 +343,8 @@ fn word(rule: &Rule, word: &str, instead: &str) -> Option<Fix> {
     ))
 }
 
-/// Returns the range of a member's name: after the path that leads to it, or else its first
-/// occurrence.
+/// Returns the range of a member's name. If the path to the member is not found in the text,
+/// returns the first occurrence of the name.
 fn member(rule: &Rule, steps: &[&str], name: &str) -> Range<usize> {
     let text = rule.statement.text();
     let all = tokens(text);
@@ -360,6 +376,12 @@ fn collect<'a>(expr: &'a Expr, paths: &mut Vec<Vec<&'a str>>) {
     }
 }
 
+/// The clauses of a rule with errors, and the number of errors that are reported.
+struct RuleErrors {
+    clauses: Vec<ast::Clause>,
+    count: usize,
+}
+
 impl Checker<'_> {
     /// Returns the findings of Cedar's strict validation, once per place.
     fn typed(&mut self, rules: &[Rule], strangers: BTreeSet<String>) -> Vec<Finding> {
@@ -377,6 +399,7 @@ impl Checker<'_> {
                 "",
             )]
         };
+        let mut trial = mismatch::FixTrial::new(vocabulary, self.trials_max);
         let validator = match self.validator(strangers) {
             Ok(validator) => validator,
             Err(why) => return whole(why),
@@ -385,6 +408,7 @@ impl Checker<'_> {
         // Cedar reports one error for each tool that a rule applies to, in the same place. Keep the
         // first.
         let mut places = BTreeSet::new();
+        let mut of_rules: BTreeMap<&str, RuleErrors> = BTreeMap::new();
         for some in rules.chunks(RULES_AT_ONCE) {
             let set = match PolicySet::from_policies(some.iter().map(|rule| rule.policy.clone())) {
                 Ok(set) => set,
@@ -397,9 +421,15 @@ impl Checker<'_> {
                 let Some(rule) = by_id.get(id.as_str()) else {
                     return whole(error.to_string());
                 };
-                if places.insert(rule.place_of(error)) {
+                let of_rule = of_rules.entry(&rule.id).or_insert_with(|| RuleErrors {
+                    clauses: ast::clauses(rule).unwrap_or_default(),
+                    count: 0,
+                });
+                if of_rule.count < RULE_FINDINGS_MAX && places.insert(rule.place_of(error)) {
+                    of_rule.count += 1;
                     let what = format!("the rule `{id}` does not match the tools' schemas");
-                    findings.push(mismatch::finding(rule, error, &what, vocabulary));
+                    let about = (*rule, of_rule.clauses.as_slice());
+                    findings.push(mismatch::finding(about, error, &what, &mut trial));
                 }
                 if findings.len() >= FINDINGS_MAX {
                     return findings;

@@ -23,28 +23,28 @@ const GROUP: &str = "group:";
 /// Prefixes of groups and tags from tool files.
 const FILE_WORDS: [&str; 2] = ["file-group:", "tag:"];
 
-pub(crate) const ACTION: &str = "Action";
-pub(crate) const PRINCIPAL: &str = "Run";
-pub(crate) const RESOURCE: &str = "Server";
+pub const ACTION: &str = "Action";
+pub const PRINCIPAL: &str = "Run";
+pub const RESOURCE: &str = "Server";
 
 /// The names that the rules of a run can use.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    pub(crate) tools: BTreeMap<String, ToolWords>,
-    pub(crate) groups: BTreeSet<String>,
+    pub tools: BTreeMap<String, ToolWords>,
+    pub groups: BTreeSet<String>,
     /// Servers of this run whose tools are not known yet.
-    pub(crate) unseen: BTreeSet<String>,
+    pub unseen: BTreeSet<String>,
     /// Names of the configured roots; empty if they are not known.
-    pub(crate) roots: BTreeSet<String>,
+    pub roots: BTreeSet<String>,
 }
 
 /// One tool: its groups, and its arguments as far as Cedar can express them.
 #[derive(Debug, Clone)]
-pub(crate) struct ToolWords {
-    pub(crate) groups: BTreeSet<String>,
-    pub(crate) args: Record,
+pub struct ToolWords {
+    pub groups: BTreeSet<String>,
+    pub args: Record,
     /// Possible texts of arguments, if the input schema lists them.
-    pub(crate) values: BTreeMap<String, BTreeSet<String>>,
+    pub values: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Vocabulary {
@@ -125,16 +125,16 @@ impl Vocabulary {
         seen.chain(self.unseen.iter().map(String::as_str))
     }
 
-    /// Whether a tool or group of this name may have members that are not known yet.
+    /// Whether a tool or group with this name may turn out to have members that are not known yet.
     pub(crate) fn may_hold_unseen(&self, name: &str) -> bool {
         let is_seen = self.tools.contains_key(name)
             || (name.starts_with(SERVER) && self.groups.contains(name));
         !self.unseen.is_empty() && !is_seen
     }
 
-    /// Builds the Cedar schema. `strangers`: actions that rules name and that belong to servers
-    /// outside this run; they exist in the schema and apply to nothing.
-    pub(crate) fn schema(&self, strangers: &BTreeSet<String>) -> Result<Schema, String> {
+    /// Builds the Cedar schema. `strangers` are actions that rules name and that belong to servers
+    /// outside this run. They exist in the schema and apply to nothing.
+    pub fn schema(&self, strangers: &BTreeSet<String>) -> Result<Schema, String> {
         let group = |name: &String| (name.clone(), json!({}));
         let mut actions: Map<_, _> = self.groups.iter().chain(strangers).map(group).collect();
         for (name, words) in &self.tools {
@@ -172,7 +172,7 @@ pub(crate) fn context_names() -> impl Iterator<Item = &'static str> {
     FACTS.iter().map(|fact| fact.name).chain(own)
 }
 
-pub(crate) fn action_uid(name: &str) -> Option<EntityUid> {
+pub fn action_uid(name: &str) -> Option<EntityUid> {
     uid(ACTION, name)
 }
 

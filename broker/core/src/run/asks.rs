@@ -9,6 +9,7 @@ use crate::limits::ASKS_OPEN_MAX;
 
 use super::Run;
 use super::calls::{CallRecord, CallStage};
+use super::run_end::RunEnd;
 
 impl Run {
     /// Sends the waiting questions, up to the maximum number of open ones. After a question has
@@ -24,7 +25,9 @@ impl Run {
             let CallStage::Asking { pending, .. } = self.calls.take(call) else {
                 continue;
             };
-            if self.is_approver_absent {
+            if self.is_approver_absent && pending.question().outcome_of.is_some() {
+                self.block_asked(pending);
+            } else if self.is_approver_absent {
                 let decision = settle(pending, Answer::Unanswered, &mut self.grants);
                 self.apply(call, decision);
             } else {
@@ -56,8 +59,15 @@ impl Run {
             facts: question.facts.clone(),
             site: question.site,
             reasons: question.reasons.clone(),
+            prompts: question.prompts.clone(),
+            reads: question.reads.clone(),
+            effects: question.effects,
             shown: question.shown_digest(),
+            near: question.earlier.iter().map(|it| it.at.clone()).collect(),
+            outcome_of: question.outcome_of.clone(),
+            masked: false,
         };
+        let stored = self.stored_answer(&question);
         let stage = CallStage::Asking {
             pending,
             since_ms: self.clock.host_ms(),
@@ -65,7 +75,10 @@ impl Run {
         };
         self.calls.put(call, stage);
         self.append(Body::Asked(Box::new(asked)), false);
-        self.out.ask(question);
+        match stored {
+            Some(answer) => self.answered(call, answer),
+            None => self.out.ask(question),
+        }
     }
 
     /// Handles an answer. An answer to a question that is not open (unknown, answered, late) is
@@ -80,9 +93,17 @@ impl Run {
         else {
             return;
         };
+        // The run acts on the answer now, so it no longer only waits for people.
+        self.resting_since_ms = None;
         if answer != Answer::Unanswered {
             self.latest_answer_ms = self.clock.host_ms();
             self.is_approver_absent = false;
+        }
+        if matches!(self.ending, Some(RunEnd::Suspended)) {
+            return self.store_answer(pending, answer, since_ms);
+        }
+        if pending.question().outcome_of.is_some() {
+            return self.outcome_answered(pending, answer, since_ms);
         }
         let is_about_more = pending.question().level == Level::AskRun;
         let (word, uses_max) = match &answer {
@@ -93,7 +114,7 @@ impl Run {
             Answer::AllowOnce | Answer::Allow(_) => (AnswerWord::AllowOnce, None),
             Answer::Refuse => (AnswerWord::Refuse, None),
             Answer::Unanswered => (AnswerWord::Unanswered, None),
-            Answer::Invalid { .. } => (AnswerWord::Invalid, None),
+            Answer::Stated(_) | Answer::Invalid { .. } => (AnswerWord::Invalid, None),
         };
         let shown = pending.question().shown_digest();
         self.record_answer(call, word, uses_max, shown, since_ms);
@@ -103,7 +124,34 @@ impl Run {
         self.apply(call, decision);
     }
 
-    fn record_answer(
+    /// Records an answer that arrives as the run is suspended. The run that resumes this one acts on
+    /// it. The answer is about one call.
+    fn store_answer(&mut self, pending: PendingCall, answer: Answer, since_ms: u64) {
+        let (call, shown) = (pending.question().call, pending.question().shown_digest());
+        let is_about_outcome = pending.question().outcome_of.is_some();
+        let word = match (answer, is_about_outcome) {
+            (Answer::AllowOnce | Answer::Allow(_), false) => AnswerWord::AllowOnce,
+            (Answer::AllowDeclassified, false) => AnswerWord::AllowDeclassified,
+            (Answer::Refuse, false) => AnswerWord::Refuse,
+            (Answer::Stated(outcome), true) if self.objection(&outcome, &pending).is_none() => {
+                self.record_answer(call, AnswerWord::Stated, None, shown, since_ms);
+                return self.record_statement(&pending, outcome);
+            }
+            // The question stays open.
+            _ => {
+                let open = true;
+                let stage = CallStage::Asking {
+                    pending,
+                    since_ms,
+                    open,
+                };
+                return self.calls.put(call, stage);
+            }
+        };
+        self.record_answer(call, word, None, shown, since_ms);
+    }
+
+    pub(super) fn record_answer(
         &mut self,
         call: CallId,
         answer: AnswerWord,

@@ -40,7 +40,7 @@ impl Batch {
     }
 
     pub(super) fn ask(&mut self, question: Question) {
-        self.asks.push(Effect::Ask(question));
+        self.asks.push(Effect::Ask(Box::new(question)));
     }
 
     pub(super) fn keep(&mut self, grant: Grant) {

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use sandbox_protocol::{CallOutcome, CallTicket, Failure, OpenCall, Outcome};
 
-use crate::call::{Args, BadArgs, Call, Site};
-use crate::catalog::{Tool, ToolOwner};
+use crate::call::{Args, BadArgs, Call, CallHistory, Site};
+use crate::catalog::{Catalog, Tool, ToolOwner};
 use crate::code::Code;
 use crate::decide::{
     AuthorizedCall, CoveredCall, Decision, PendingCall, Refusal, cut, decide, decide_again,
 };
-use crate::id::{CallId, Digest, ToolId};
+use crate::id::{CallId, CallRef, Digest, ToolId};
 use crate::journal::{Body, DecidedEntry, Verdict};
 use crate::level::Level;
 use crate::limits::{ARGS_OPEN_BYTES_MAX, DENIALS_MAX, Limit};
 use crate::report::{ReportedDecision, ReportedOutcome};
+use crate::resume::matching::{CallMatch, ReuseBlocker};
 
 use super::Run;
 use super::entries::{decided, undecided};
@@ -38,7 +39,26 @@ pub(super) struct CallRecord {
     pub(super) code: Option<Code>,
     pub(super) ms: u64,
     pub(super) warnings: Vec<String>,
+    /// How the call relates to earlier runs of the chain.
+    pub(super) origin: CallOrigin,
     pub(super) stage: CallStage,
+}
+
+/// How a call relates to earlier runs of its chain.
+#[derive(Debug, Clone, Default)]
+pub(super) enum CallOrigin {
+    #[default]
+    New,
+    /// The outcome of this call was reused.
+    Reused(CallRef),
+    /// The call repeats an earlier one.
+    Again {
+        from: CallRef,
+        earlier: Option<Digest>,
+        /// Whether the result differs from the earlier one.
+        changed: Option<bool>,
+    },
+    Doubtful(Vec<CallRef>),
 }
 
 #[derive(Debug)]
@@ -57,6 +77,7 @@ pub(super) enum CallStage {
     Claiming(CoveredCall),
     InFlight {
         tool: Arc<Tool>,
+        args: Args,
         since_ms: u64,
         batch: u64,
     },
@@ -146,6 +167,7 @@ impl Calls {
             code: None,
             ms: 0,
             warnings: Vec::new(),
+            origin: CallOrigin::New,
             stage: CallStage::Over,
         });
         id
@@ -213,9 +235,40 @@ impl Calls {
     }
 }
 
+/// A call of a step with its parsed arguments.
+pub(super) struct ParsedCall {
+    open: OpenCall,
+    pub(super) args: Result<Args, BadArgs>,
+}
+
+impl ParsedCall {
+    pub(super) fn tool<'a>(&self, catalog: &'a Catalog) -> Option<&'a Arc<Tool>> {
+        catalog.tool_of_call(&self.open)
+    }
+}
+
 impl Run {
+    /// Handles all calls that the script made in one step.
+    pub(super) fn called_all(&mut self, calls: Vec<OpenCall>) {
+        let parse = |open: OpenCall| ParsedCall {
+            args: Args::parse(&open.args, &self.spec.limits),
+            open,
+        };
+        let calls: Vec<_> = calls.into_iter().map(parse).collect();
+        let mut matches = self.match_step(&calls).into_iter();
+        for call in calls {
+            let matched = matches.next().flatten();
+            if self.ending.is_some() {
+                self.not_started(&call.open);
+            } else {
+                self.called(call, matched);
+            }
+        }
+    }
+
     /// Handles a call that the script made.
-    pub(super) fn called(&mut self, open: OpenCall) {
+    fn called(&mut self, call: ParsedCall, matched: Option<CallMatch>) {
+        let ParsedCall { open, args } = call;
         let latest = self.calls.records.last().map(|record| record.ticket);
         let Some(tool) = self
             .spec
@@ -238,7 +291,7 @@ impl Run {
             self.refuse_unparsed(id, &tool, &open, Code::LimitCalls, "too many calls".into());
             return self.end(RunEnd::Limit(Limit::Calls));
         }
-        match Args::parse(&open.args, &self.spec.limits) {
+        match args {
             Ok(args) => {
                 let site = Site {
                     line: open.line,
@@ -255,9 +308,9 @@ impl Run {
                     args,
                     site,
                     facts,
+                    history: CallHistory::default(),
                 };
-                let decision = decide(call, &self.spec.decision_context, &mut self.grants);
-                self.apply(id, decision);
+                self.place(call, &tool, matched);
                 if self.calls.args_open_bytes > ARGS_OPEN_BYTES_MAX {
                     self.end(RunEnd::Limit(Limit::Payload));
                 }
@@ -325,6 +378,7 @@ impl Run {
     pub(super) fn apply(&mut self, id: CallId, decision: Decision) {
         match decision {
             Decision::Allow(call) => {
+                self.goes_live(call.catalog_tool().owner);
                 self.tracker_allowed(&call);
                 if let Some(record) = self.calls.record(id) {
                     if record.decision != ReportedDecision::Ask {
@@ -335,12 +389,14 @@ impl Run {
                 self.calls.put(id, CallStage::Queued(call));
             }
             Decision::Claim(covered) => {
+                self.goes_live(ToolOwner::Other);
                 if let Some(record) = self.calls.record(id) {
                     record.reasons.clone_from(&covered.question().reasons);
                 }
                 self.calls.put(id, CallStage::Covered(covered));
             }
             Decision::Ask(pending) => {
+                self.goes_live(ToolOwner::Other);
                 if pending.question().level == Level::AskRun {
                     self.grants.note_asked(pending.call());
                 }
@@ -360,7 +416,6 @@ impl Run {
                 );
             }
             Decision::Deny(refusal) => {
-                let description = self.description(&refusal.call.tool);
                 let Refusal {
                     call,
                     code,
@@ -368,22 +423,49 @@ impl Run {
                     message,
                 } = refusal;
                 let decided = DecidedEntry {
-                    call: id,
-                    tool: call.tool,
-                    description,
-                    args_digest: call.args.digest(),
-                    args: Some(call.args),
-                    facts: call.facts,
-                    site: call.site,
-                    decision: Verdict::Deny,
                     code: Some(code),
                     reasons,
-                    told: None,
-                    warnings: Vec::new(),
-                    grant: None,
+                    ..self.entry_of(call)
                 };
                 self.deny(decided, message);
             }
+        }
+    }
+
+    /// Decides on a call that no recorded outcome answers.
+    pub(super) fn decide_call(&mut self, call: Call, tool: &Tool) {
+        let id = call.id;
+        if let Some(by) = self.blocker(tool, &call.args) {
+            return self.ask_or_block(call, tool, by, ReuseBlocker::UnknownOutcome);
+        }
+        if let Some(by) = self.known_effect(tool, &call.args) {
+            let entry = self.entry_of(call);
+            return self.block(entry, by, ReuseBlocker::ResultNotKnown);
+        }
+        let decision = decide(call, &self.spec.decision_context, &mut self.grants);
+        self.apply(id, decision);
+    }
+
+    /// Returns the entry of a call that is denied without a decision on it.
+    pub(super) fn entry_of(&self, call: Call) -> DecidedEntry {
+        DecidedEntry {
+            call: call.id,
+            description: self.description(&call.tool),
+            tool: call.tool,
+            args_digest: call.args.digest(),
+            args: Some(call.args),
+            facts: call.facts,
+            site: call.site,
+            decision: Verdict::Deny,
+            code: None,
+            reasons: Vec::new(),
+            told: None,
+            warnings: Vec::new(),
+            grant: None,
+            again: None,
+            blocked_by: None,
+            near: Vec::new(),
+            masked: false,
         }
     }
 
@@ -396,7 +478,7 @@ impl Run {
     }
 
     /// Denies a call: nothing happened outside, and the script's promise rejects.
-    fn deny(&mut self, mut decided: DecidedEntry, message: String) {
+    pub(super) fn deny(&mut self, mut decided: DecidedEntry, message: String) {
         decided.told = Some(message.clone());
         let code = decided.code.unwrap_or(Code::Denied);
         let failure = Failure {
@@ -412,6 +494,7 @@ impl Run {
             record.code = Some(code);
             record.outcome = Some(match code {
                 Code::Refused | Code::Unanswered => ReportedOutcome::Refused,
+                Code::OutcomeUnknown => ReportedOutcome::NotSent,
                 _ => ReportedOutcome::Denied,
             });
         }
@@ -466,18 +549,21 @@ impl Run {
     }
 
     pub(super) fn send(&mut self, id: CallId, call: AuthorizedCall) {
+        if self.is_blocked(&call) {
+            return;
+        }
         let writes = !call.catalog_tool().effects.is_known_read_only();
         self.wrote |= writes;
-        self.append(
-            Body::Decided(Box::new(decided(&call, Verdict::Allow))),
-            writes,
-        );
+        let entry = decided(&call, Verdict::Allow);
+        self.append(Body::Decided(Box::new(entry)), writes);
         let tool = Arc::clone(call.catalog_tool());
+        let args = call.canonical_args().clone();
         let (since_ms, batch) = (self.clock.host_ms(), self.out.number());
         self.calls.put(
             id,
             CallStage::InFlight {
                 tool,
+                args,
                 since_ms,
                 batch,
             },

@@ -1,28 +1,42 @@
 //! Ends a run exactly once: open calls are closed, the end is recorded, and one report is emitted.
 //!
 //! A call that was not sent before the script returned is never sent. A call in flight is cancelled
-//! and reported as unknown. So a script must await every call that matters.
+//! and reported as unknown, unless its outcome came while the run waited for it (`run/drain.rs`). So a
+//! script must await every call that matters.
 
 use sandbox_protocol::ScriptError;
 
 use crate::code::Code;
 use crate::flow::FlowTracker;
 use crate::id::{CallId, Digest};
-use crate::journal::{Body, DecidedEntry, EndedEntry, Verdict};
+use crate::journal::{Body, DecidedEntry, EndedEntry, SuspendedEntry, Verdict};
 use crate::limits::{DENIALS_MAX, Limit};
 use crate::outcome::{LostCause, Reply, judge};
-use crate::report::{Report, ReportedCall, ReportedError, ReportedOutcome, Status, Usage};
+use crate::report::{
+    CanResume, DoubtfulCall, RefreshedCall, Report, ReportedCall, ReportedCallRef, ReportedChain,
+    ReportedError, ReportedOutcome, Status, Usage,
+};
 
-use super::calls::{CallRecord, CallStage};
+use super::calls::{CallOrigin, CallRecord, CallStage};
 use super::entries::{decided, unsettled};
 use super::run_end::RunEnd;
 use super::{Guest, Life, Run};
 
+/// Maximum length of a recorded value. The last line of a journal stays short, because lists of runs
+/// read it.
+const VALUE_BYTES_MAX: usize = 32 * 1024;
+
 impl Run {
     pub(super) fn conclude(&mut self, ending: RunEnd) {
         let unwritable = matches!(ending, RunEnd::JournalUnwritable { .. });
-        let calls: Vec<_> = self.calls.records.iter().map(|record| record.id).collect();
-        calls.into_iter().for_each(|call| self.close(call));
+        let asking = match ending {
+            RunEnd::Suspended => self.suspend_asks(),
+            _ => {
+                self.close_all();
+                Vec::new()
+            }
+        };
+        let is_suspended = matches!(ending, RunEnd::Suspended);
         if self.guest != Guest::Gone {
             self.out.stop_guest();
             self.guest = Guest::Gone;
@@ -31,15 +45,41 @@ impl Run {
         self.life = if unwritable {
             self.out.drop_appends();
             Life::FinishedUnwritten
+        } else if is_suspended {
+            let suspended = SuspendedEntry {
+                calls: asking,
+                usage: report.usage,
+            };
+            self.append(Body::Suspended(suspended), true);
+            Life::Finished
         } else {
-            self.append(Body::Ended(Box::new(ended(&report))), self.wrote);
+            self.append(Body::Ended(Box::new(self.ended(&report))), self.wrote);
             Life::Finished
         };
         self.out.finish(report);
     }
 
+    /// Withdraws the open questions of a run that is suspended. They stay open in the journal.
+    fn suspend_asks(&mut self) -> Vec<CallId> {
+        let asking: Vec<_> = self.calls.asking.iter().copied().collect();
+        asking.iter().for_each(|call| self.out.withdraw_ask(*call));
+        asking
+    }
+
+    fn close_all(&mut self) {
+        let calls: Vec<_> = self.calls.records.iter().map(|record| record.id).collect();
+        calls.into_iter().for_each(|call| self.close(call));
+        for call in self.take_held() {
+            let entry = DecidedEntry {
+                decision: Verdict::Unsent,
+                ..self.entry_of(call)
+            };
+            self.unsent(entry);
+        }
+    }
+
     /// Ends an open call with its final outcome.
-    fn close(&mut self, call: CallId) {
+    pub(super) fn close(&mut self, call: CallId) {
         match self.calls.take(call) {
             CallStage::Asking {
                 pending,
@@ -57,7 +97,12 @@ impl Run {
                 self.unsent(unsettled(covered.question()));
             }
             CallStage::Queued(authorized) => self.unsent(decided(&authorized, Verdict::Unsent)),
-            CallStage::InFlight { tool, since_ms, .. } => {
+            CallStage::InFlight {
+                tool,
+                args,
+                since_ms,
+                ..
+            } => {
                 self.withdraw_inquiries(call);
                 self.out.cancel_call(call);
                 let ms = self.clock.host_ms().saturating_sub(since_ms);
@@ -67,6 +112,7 @@ impl Run {
                     cause: LostCause::RunEnded,
                 };
                 let judged = judge(reply, &tool, &self.spec.limits);
+                self.note_unknown(call, &tool, &args, judged.reported);
                 self.settle(call, &judged, ms, false);
             }
             CallStage::Over => {}
@@ -131,6 +177,97 @@ impl Run {
             flow: self.tracker.as_ref().map(FlowTracker::carried),
             usage,
             grants_needed: self.grants_needed(),
+            chain: self.report_chain(),
+            reused: self.count_calls(|record| matches!(record.origin, CallOrigin::Reused(_))),
+            ran: self.count_calls(|record| self.resuming.is_some() && has_left(record)),
+            refreshed: self.report_refreshed(),
+            indeterminate: self.report_indeterminate(),
+            doubtful: self.report_doubtful(),
+            left_over: self.report_left_over(),
+            can_resume: self.can_resume(status),
+        }
+    }
+
+    fn report_chain(&self) -> Option<ReportedChain> {
+        let position = &self.resuming.as_ref()?.position;
+        Some(ReportedChain {
+            root: position.root.0.to_string(),
+            number: position.number,
+            predecessor: position.predecessor.run.0.to_string(),
+        })
+    }
+
+    fn count_calls(&self, counts: impl Fn(&CallRecord) -> bool) -> u32 {
+        let counted = self.calls.records.iter().filter(|record| counts(record));
+        u32::try_from(counted.count()).unwrap_or(u32::MAX)
+    }
+
+    fn report_refreshed(&self) -> Vec<RefreshedCall> {
+        let refreshed = |record: &CallRecord| match &record.origin {
+            CallOrigin::Again { from, changed, .. } if has_left(record) => Some(RefreshedCall {
+                call: record.id.0,
+                from: from.clone(),
+                changed: *changed,
+            }),
+            _ => None,
+        };
+        self.calls.records.iter().filter_map(refreshed).collect()
+    }
+
+    fn report_indeterminate(&self) -> Vec<ReportedCallRef> {
+        let calls = self.indeterminate_calls().into_iter();
+        let reported = calls.map(|(at, tool)| ReportedCallRef { at, tool });
+        reported.collect()
+    }
+
+    fn report_doubtful(&self) -> Vec<DoubtfulCall> {
+        let doubtful = |record: &CallRecord| match &record.origin {
+            CallOrigin::Doubtful(near) => Some(DoubtfulCall {
+                call: record.id.0,
+                tool: record.tool.to_string(),
+                near: near.clone(),
+            }),
+            _ => None,
+        };
+        self.calls.records.iter().filter_map(doubtful).collect()
+    }
+
+    fn report_left_over(&self) -> Vec<ReportedCallRef> {
+        let left = self.resuming.iter().flat_map(|it| it.matcher.left_over());
+        let reported = left.map(|entry| ReportedCallRef {
+            at: entry.at.clone(),
+            tool: entry.key.tool.to_string(),
+        });
+        reported.collect()
+    }
+
+    /// Returns what another run can resume, if the script did not return a value.
+    fn can_resume(&self, status: Status) -> Option<CanResume> {
+        let is_recorded = |record: &CallRecord| record.outcome == Some(ReportedOutcome::Returned);
+        let recorded = self.count_calls(is_recorded);
+        let indeterminate = self.indeterminate_calls().len();
+        let is_any = recorded > 0 || indeterminate > 0 || status == Status::Paused;
+        (status != Status::Done && is_any).then(|| CanResume {
+            run: self.spec.run.0.to_string(),
+            recorded,
+            indeterminate: u32::try_from(indeterminate).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn ended(&self, report: &Report) -> EndedEntry {
+        let value = report.value.as_ref().map(|value| value.get());
+        let bytes_max = self.spec.limits.journal_payload_bytes_max as usize;
+        let bytes_max = bytes_max.min(VALUE_BYTES_MAX);
+        EndedEntry {
+            status: report.status,
+            code: report.code,
+            error: report.error.clone(),
+            value_digest: value.map(|value| Digest::sha256(value.as_bytes())),
+            value: value
+                .filter(|value| value.len() <= bytes_max)
+                .map(str::to_owned),
+            usage: report.usage,
+            masked: false,
         }
     }
 
@@ -158,6 +295,10 @@ impl Run {
             outcome: record.outcome.unwrap_or(ReportedOutcome::NotSent),
             code: record.code,
             ms: record.ms,
+            reused_from: match &record.origin {
+                CallOrigin::Reused(from) => Some(from.clone()),
+                _ => None,
+            },
             warnings: record.warnings.clone(),
         };
         self.calls.records.iter().map(call).collect()
@@ -191,7 +332,13 @@ impl Run {
                 Code::EngineFault,
                 format!("the sandbox failed: {why}"),
             ),
-            RunEnd::Cancelled { why } => (Status::Cancelled, Code::Cancelled, why.clone()),
+            RunEnd::Suspended => return (Status::Paused, None),
+            RunEnd::Diverged { why } => (
+                Status::Failed,
+                Code::ResumeDiverged,
+                format!("the run cannot be continued, and nothing was sent: {why}"),
+            ),
+            RunEnd::Cancelled { why, .. } => (Status::Cancelled, Code::Cancelled, why.clone()),
             RunEnd::Busy { why, .. } => (Status::Stopped, Code::Busy, why.clone()),
             RunEnd::JournalUnwritable { why } => {
                 let message = format!("the journal cannot be written: {why}");
@@ -244,12 +391,14 @@ impl Run {
     }
 
     /// Converts an uncaught error of the script for the report. Its code is kept only if the call
-    /// in the error really failed with this code. A script can make up all other parts.
+    /// in the error really failed with this code, or if the guest refused arguments that exceed a
+    /// limit, so that there is no call. A script can make up all other parts.
     fn thrown(&self, error: &ScriptError) -> ReportedError {
-        let failed = error.ticket.and_then(|ticket| self.calls.by_ticket(ticket));
-        let code = failed
-            .and_then(|record| record.code)
-            .filter(|code| code.as_str() == error.code);
+        let code = match error.ticket {
+            Some(ticket) => self.calls.by_ticket(ticket).and_then(|it| it.code),
+            None => Some(Code::LimitPayload),
+        };
+        let code = code.filter(|code| code.as_str() == error.code);
         let place = |n: u32| (n > 0).then_some(n);
         ReportedError {
             name: bounded(&error.name, 200),
@@ -262,6 +411,15 @@ impl Run {
     }
 }
 
+/// Whether a call of this run left.
+fn has_left(record: &CallRecord) -> bool {
+    let may_have_happened = matches!(
+        record.outcome,
+        Some(ReportedOutcome::Returned | ReportedOutcome::Failed | ReportedOutcome::Unknown)
+    );
+    may_have_happened && !matches!(record.origin, CallOrigin::Reused(_))
+}
+
 fn nowhere() -> ReportedError {
     ReportedError {
         name: String::new(),
@@ -270,19 +428,6 @@ fn nowhere() -> ReportedError {
         line: None,
         column: None,
         stack: String::new(),
-    }
-}
-
-fn ended(report: &Report) -> EndedEntry {
-    EndedEntry {
-        status: report.status,
-        code: report.code,
-        error: report.error.clone(),
-        value_digest: report
-            .value
-            .as_ref()
-            .map(|value| Digest::sha256(value.get().as_bytes())),
-        usage: report.usage,
     }
 }
 

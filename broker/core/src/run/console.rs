@@ -45,7 +45,7 @@ impl Console {
     }
 
     fn keep(&mut self, line: &ConsoleLine) -> bool {
-        // The line break counts too, so an empty line is not free.
+        // The line break counts too, so that empty lines are limited as well.
         let bytes = line.text.len() as u64 + 1;
         if self.dropped_bytes > 0 || self.kept_bytes + bytes > self.bytes_max {
             self.dropped_bytes += bytes;

@@ -33,6 +33,10 @@ pub(super) fn undecided(
         told: None,
         warnings: Vec::new(),
         grant: None,
+        again: None,
+        blocked_by: None,
+        near: Vec::new(),
+        masked: false,
     }
 }
 
@@ -56,6 +60,10 @@ pub(super) fn decided(call: &AuthorizedCall, decision: Verdict) -> DecidedEntry 
             number: used.number,
             uses_max: used.uses_max.get(),
         }),
+        again: None,
+        blocked_by: None,
+        near: Vec::new(),
+        masked: false,
     }
 }
 
@@ -75,5 +83,9 @@ pub(super) fn unsettled(question: &Question) -> DecidedEntry {
         told: None,
         warnings: Vec::new(),
         grant: None,
+        again: None,
+        blocked_by: None,
+        near: Vec::new(),
+        masked: false,
     }
 }

@@ -6,13 +6,15 @@ use std::num::NonZeroU32;
 
 use crate::code::Code;
 use crate::decide::{CoveredCall, Decision, PendingCall, claimed};
-use crate::grant::{Grant, Scope, Use};
+use crate::grant::{Grant, Scope, ScriptAndInput, Use};
 use crate::id::{CallId, ToolId};
 use crate::journal::{Body, GrantClaimedEntry, GrantGivenEntry, GrantHead, GrantVoidedEntry};
 use crate::level::Level;
+use crate::resume::matching::ReuseBlocker;
 
 use super::Run;
 use super::calls::{CallRecord, CallStage};
+use super::entries::unsettled;
 
 impl Run {
     /// Admits the grants that apply to this run. Every other grant is recorded as void and never
@@ -41,8 +43,15 @@ impl Run {
         let tool = &pending.question().tool;
         // The call of this question has been taken out of its stage, so it must be added.
         let waiting = self.calls.asking_of(tool).saturating_add(1);
-        let proposal = self.grants.proposal(tool, waiting, &self.spec.script);
+        let proposal = self.grants.proposal(tool, waiting, self.text());
         pending.propose(proposal, &self.spec.grants.scopes);
+    }
+
+    fn text(&self) -> ScriptAndInput<'_> {
+        ScriptAndInput {
+            script: &self.spec.script,
+            input: &self.spec.input,
+        }
     }
 
     /// Records new grants before anything uses them, and stores those that other runs share.
@@ -83,7 +92,7 @@ impl Run {
         let needed = |(id, calls): (&ToolId, u32)| {
             let tool = self.spec.decision_context.catalog.find(id)?;
             self.grants
-                .needed(tool, NonZeroU32::new(calls)?, &self.spec.script)
+                .needed(tool, NonZeroU32::new(calls)?, self.text())
         };
         unanswered.into_iter().filter_map(needed).collect()
     }
@@ -91,6 +100,13 @@ impl Run {
     /// Claims a use of a shared grant, now that the call can be sent. The call is sent after the
     /// claim.
     pub(super) fn claim(&mut self, call: CallId, covered: CoveredCall) {
+        let question = covered.question();
+        let tool = self.spec.decision_context.catalog.find(&question.tool);
+        let blocker = tool.and_then(|tool| self.blocker(tool, &question.args));
+        if let Some(by) = blocker {
+            let entry = unsettled(question);
+            return self.block(entry, by, ReuseBlocker::UnknownOutcome);
+        }
         let grant = covered.grant().clone();
         // If the process dies after the claim, this entry shows which call the use was for.
         let claimed = GrantClaimedEntry {

@@ -52,9 +52,10 @@ impl Run {
         };
         let calls = [inquiry.call].into_iter().chain(inquiry.or.iter().copied());
         let waiting: Vec<_> = calls.filter(is_under_way).collect();
-        let (Some(call), None, false) = (
+        let is_over = self.ending.is_some() || self.drain.is_some();
+        let (Some(call), false, false) = (
             waiting.first().copied(),
-            &self.ending,
+            is_over,
             self.inquiries.open.contains_key(&inquiry.id),
         ) else {
             return self.out.end_inquiry(inquiry.id, InquiryEnd::Withdrawn);
@@ -83,13 +84,12 @@ impl Run {
         self.out.carry(inquiry.id);
     }
 
-    /// Ends an inquiry. The end of an inquiry that is not open (unknown, ended, withdrawn) is
-    /// ignored.
+    /// Ends an inquiry. If the inquiry is unknown, ended or withdrawn, this is ignored.
     pub(super) fn inquiry_ended(&mut self, inquiry: InquiryId, end: InquiryEnd) {
         let Some(open) = self.inquiries.open.remove(&inquiry) else {
             return;
         };
-        // A person who was busy with this inquiry now has the full time for the open questions.
+        // The person was busy with this inquiry, and now has the full time for the open questions.
         let was_said = matches!(
             end,
             InquiryEnd::Answered | InquiryEnd::Declined | InquiryEnd::Dismissed
@@ -107,7 +107,8 @@ impl Run {
         self.out.end_inquiry(inquiry, end);
     }
 
-    /// Withdraws the inquiries of a call that is over, unless another call may wait for the answer.
+    /// Withdraws the inquiries of a call that is over, except those for which another call may
+    /// wait.
     pub(super) fn withdraw_inquiries(&mut self, call: CallId) {
         let mut left = Vec::new();
         for (id, open) in &mut self.inquiries.open {

@@ -1,11 +1,11 @@
 //! Handles replies of servers: each is classified, recorded, and stored for the guest.
 
-use sandbox_protocol::{Failure, Outcome};
-use serde_json::{Value, json};
-
+use crate::call::Args;
+use crate::catalog::Tool;
 use crate::id::{CallId, Digest, ToolId};
-use crate::journal::{Body, SettledEntry};
+use crate::journal::{Body, SettledEntry, payload};
 use crate::outcome::{JudgedReply, Reply, judge};
+use crate::report::ReportedOutcome;
 
 use super::Run;
 use super::calls::CallStage;
@@ -22,7 +22,13 @@ impl Run {
         {
             return;
         }
-        let CallStage::InFlight { tool, since_ms, .. } = self.calls.take(call) else {
+        let CallStage::InFlight {
+            tool,
+            args,
+            since_ms,
+            ..
+        } = self.calls.take(call)
+        else {
             return;
         };
         self.withdraw_inquiries(call);
@@ -31,8 +37,12 @@ impl Run {
         if let Some(tracker) = &mut self.tracker {
             tracker.record_outcome(call, &tool, &judged.outcome);
         }
-        self.settle(call, &judged, ms, true);
-        self.tell(call, judged.outcome);
+        self.note_unknown(call, &tool, &args, judged.reported);
+        let is_told = self.drain.is_none();
+        self.settle(call, &judged, ms, is_told);
+        if is_told {
+            self.tell(call, judged.outcome);
+        }
     }
 
     /// Adds disclosed tools, which the script may call from now on.
@@ -43,60 +53,50 @@ impl Run {
         }
     }
 
-    /// Records the outcome of a call that left.
+    /// Remembers a call that is not repeatable and whose outcome is unknown.
+    pub(super) fn note_unknown(
+        &mut self,
+        call: CallId,
+        tool: &Tool,
+        args: &Args,
+        outcome: ReportedOutcome,
+    ) {
+        if outcome == ReportedOutcome::Unknown && !tool.is_repeatable() {
+            let (key, _) = self.key_of(tool, args);
+            let at = self.call_ref(call);
+            self.indeterminate.entry(key).or_default().push(at);
+        }
+    }
+
+    /// Records the outcome of a call that left. `told`: whether the script gets it.
     pub(super) fn settle(&mut self, call: CallId, judged: &JudgedReply, ms: u64, told: bool) {
         if let Some(record) = self.calls.record(call) {
             record.outcome = Some(judged.reported);
             record.code = judged.code;
             record.ms = ms;
         }
-        let payload = if told {
-            payload(&judged.outcome)
-        } else {
-            "".into()
+        // Without an outcome there is nothing to record.
+        let is_known = told || judged.reported != ReportedOutcome::Unknown;
+        let payload = match is_known {
+            true => payload(&judged.outcome),
+            false => "".into(),
         };
         let payload_bytes = payload.len();
         let short = payload_bytes <= self.spec.limits.journal_payload_bytes_max as usize;
+        let payload_digest = Digest::sha256(payload.as_bytes());
+        self.note_refreshed(call, judged.reported, payload_digest);
         let settled = SettledEntry {
             call,
             outcome: judged.reported,
             code: judged.code,
             why: judged.why.clone(),
-            payload_digest: Digest::sha256(payload.as_bytes()),
+            payload_digest,
             payload_bytes: payload_bytes as u64,
-            payload: (told && short).then(|| payload.into_owned()),
+            payload: (is_known && short).then(|| payload.into_owned()),
             told,
             ms,
+            masked: false,
         };
         self.append(Body::Settled(Box::new(settled)), false);
     }
-}
-
-/// Returns the payload of the settled promise as text: the value itself, or the failure's fields.
-fn payload(outcome: &Outcome) -> std::borrow::Cow<'_, str> {
-    match outcome {
-        // A value is JSON and therefore UTF-8, so checking is enough and faster than a lossy
-        // conversion.
-        Outcome::Value(text) => match std::str::from_utf8(text) {
-            Ok(text) => text.into(),
-            Err(_) => String::from_utf8_lossy(text),
-        },
-        Outcome::Failure(failure) => failure_json(failure).to_string().into(),
-    }
-}
-
-fn failure_json(failure: &Failure) -> Value {
-    json!({
-        "code": failure.code,
-        "content": as_text(&failure.content),
-        "message": failure.message,
-        "retryable": failure.retryable,
-        "structured_content": as_text(&failure.structured_content),
-        "tool": failure.tool,
-    })
-}
-
-/// Keeps JSON inside JSON as text, so that a replay passes on the same bytes.
-fn as_text(json: &[u8]) -> Option<String> {
-    (!json.is_empty()).then(|| String::from_utf8_lossy(json).into_owned())
 }

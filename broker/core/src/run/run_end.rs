@@ -26,6 +26,14 @@ pub(super) enum RunEnd {
     },
     Cancelled {
         why: String,
+        /// Whether outcomes of calls in flight can still arrive.
+        may_wait: bool,
+    },
+    /// The run waits for people, without a process.
+    Suspended,
+    /// The script does something else than in the recording that is replayed.
+    Diverged {
+        why: String,
     },
     Busy {
         why: String,

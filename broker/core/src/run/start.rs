@@ -1,10 +1,12 @@
 //! Starts a run: first the header on disk, then the guest.
 
+use std::collections::BTreeMap;
+
 use sandbox_protocol::{GuestLimits, Start};
 
 use crate::catalog::{Server, Tool};
 use crate::effect::{Effect, GuestUsage};
-use crate::flow::FlowTracker;
+use crate::flow::{FlowSpec, FlowTracker};
 use crate::grant::{Binding, Grants};
 use crate::id::Digest;
 use crate::journal::{Body, RunStartedEntry, StartedServer, StartedTool};
@@ -23,7 +25,11 @@ impl Run {
     /// Starts a run. `now_ms`: the host's time, in milliseconds since the epoch.
     #[must_use]
     pub fn start(mut spec: RunSpec, now_ms: u64) -> (Self, Vec<Effect>) {
-        let flow = spec.flow.take();
+        let mut flow = spec.flow.take();
+        if let (Some(flow), Some(resume)) = (&mut flow, &spec.resume) {
+            flow.add_start_labels(&resume.labels);
+        }
+        let labels = flow.as_ref().map(FlowSpec::start_labels);
         let declassified = flow.as_ref().map(|flow| flow.carried.declassified.clone());
         let binding = Binding {
             run: spec.run.clone(),
@@ -44,6 +50,11 @@ impl Run {
                 FlowTracker::new(flow, spec.decision_context.disclosed.clone(), &spec.script)
             }),
             console: Console::new(&spec.limits),
+            indeterminate: BTreeMap::new(),
+            without_result: BTreeMap::new(),
+            resuming: None,
+            drain: None,
+            resting_since_ms: None,
             outcomes: Vec::new(),
             denials: 0,
             latest_answer_ms: 0,
@@ -59,8 +70,16 @@ impl Run {
             life: Life::Running,
             spec,
         };
+        if let Some(resume) = run.spec.resume.take() {
+            run.begin_resuming(*resume);
+        }
         let mut header = header(&run.spec);
+        if let Some(resuming) = &run.resuming {
+            header.chain = Some(resuming.position.clone());
+            header.same_servers.clone_from(&resuming.same_servers);
+        }
         header.declassified = declassified.unwrap_or_default();
+        header.labels = labels;
         run.append(Body::RunStarted(Box::new(header)), false);
         run.admit_grants();
         match unfit(&run.spec) {
@@ -69,7 +88,7 @@ impl Run {
                 run.end(ending);
             }
             None => {
-                let start = start_message(&run.spec, now_ms);
+                let start = start_message(&run.spec, run.clock.run_ms());
                 run.out.start_guest(start);
             }
         }
@@ -134,6 +153,14 @@ fn header(spec: &RunSpec) -> RunStartedEntry {
         guest_digest: spec.guest.digest,
         findings: spec.check.findings.clone(),
         declassified: Vec::new(),
+        labels: None,
+        program: spec.origin.program.clone(),
+        caller: spec.origin.caller.clone(),
+        host: spec.origin.host.clone(),
+        session: spec.origin.session.clone(),
+        chain: None,
+        same_servers: Vec::new(),
+        masked: false,
     }
 }
 
@@ -141,6 +168,7 @@ fn started_server(server: &Server) -> StartedServer {
     StartedServer {
         name: server.name.clone(),
         global: server.global.clone(),
+        target: server.target.clone(),
     }
 }
 
@@ -152,6 +180,8 @@ fn started_tool(tool: &Tool) -> StartedTool {
         unwrap: tool.unwrap,
         read_only: tool.effects.read_only,
         description: tool.description_digest,
+        upstream: Some(tool.upstream_digest),
+        repeatable: Some(tool.is_repeatable()),
     }
 }
 

@@ -55,15 +55,14 @@ impl Run {
         if self.console.is_flooded() {
             self.end(RunEnd::Limit(Limit::Output));
         }
-        for call in step.calls {
-            if self.ending.is_some() {
-                self.not_started(&call);
-            } else {
-                self.called(call);
-            }
-        }
+        self.called_all(step.calls);
         if let Some(tracker) = &mut self.tracker {
             tracker.forget_paths();
+        }
+        let is_over = !matches!(step.state, StepState::Waiting { .. });
+        if is_over && self.is_replaying() {
+            let why = "the script ended before the end of the recording";
+            return self.end(RunEnd::Diverged { why: why.into() });
         }
         match step.state {
             StepState::Waiting { wake_at_ms } => self.guest = Guest::Waiting { wake_at_ms },
@@ -86,7 +85,8 @@ impl Run {
             GuestStop::EngineFault { why, console } => (RunEnd::EngineFault { why }, console),
             GuestStop::Interrupted { console } => {
                 let why = "the guest was interrupted".into();
-                (RunEnd::Cancelled { why }, console)
+                let may_wait = true;
+                (RunEnd::Cancelled { why, may_wait }, console)
             }
             GuestStop::Busy {
                 why,
@@ -110,6 +110,7 @@ impl Run {
             return self.end(RunEnd::Limit(Limit::Time));
         }
         self.expire_asks();
+        self.check_rest();
     }
 
     /// Resumes the guest if there are outcomes for it, or its timer is due. Before the first call a
@@ -121,12 +122,19 @@ impl Run {
         if self.ending.is_some() {
             return;
         }
+        if self.is_replaying() {
+            return self.replay_step(wake_at_ms);
+        }
         if !self.outcomes.is_empty() {
             return self.resume(true);
         }
+        if self.take_reused(wake_at_ms) {
+            return self.resume(true);
+        }
+        let is_recorded = self.clock.is_recorded() && !self.calls.is_any_open();
         match wake_at_ms {
             Some(at_ms) if at_ms <= self.clock.run_ms() => self.resume(true),
-            Some(at_ms) if self.calls.is_empty() => {
+            Some(at_ms) if self.calls.is_empty() || is_recorded => {
                 self.clock.jump_to(at_ms);
                 if self.clock.is_over() {
                     self.end(RunEnd::Limit(Limit::Time));
@@ -140,7 +148,7 @@ impl Run {
         }
     }
 
-    fn resume(&mut self, recorded: bool) {
+    pub(super) fn resume(&mut self, recorded: bool) {
         let (calls, outcomes) = std::mem::take(&mut self.outcomes).into_iter().unzip();
         let now_ms = self.clock.run_ms();
         self.steps += 1;
@@ -174,10 +182,16 @@ impl Run {
             self.clock.deadline_at_ms()
         };
         let timer = wake_at_ms.map(|at_ms| self.clock.to_host_ms(at_ms));
-        let earliest = [Some(deadline), timer, self.asks_expire_at_ms()]
-            .into_iter()
-            .flatten()
-            .min();
+        self.note_rest();
+        let earliest = [
+            Some(deadline),
+            timer,
+            self.asks_expire_at_ms(),
+            self.suspend_at_ms(),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         if let Some(at_ms) = earliest.and_then(|at_ms| self.clock.new_alarm(at_ms)) {
             self.out.wake_at(at_ms);
         }

@@ -3,10 +3,14 @@
 
 mod asks;
 mod calls;
+mod drain;
 mod ending;
 mod inquiries;
 mod property;
 mod replay;
+mod resume;
+mod resuming;
+mod statements;
 mod time;
 
 use std::sync::Arc;
@@ -20,6 +24,7 @@ use crate::decide::{Answer, DecisionContext};
 use crate::journal::Verdict;
 use crate::outcome::{LostCause, Reply};
 use crate::report::Report;
+use crate::statement::Statement;
 use crate::testing::{catalog_of, rules, tool};
 
 /// The host's time at which every test run starts.
@@ -50,6 +55,11 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
             digest: Digest::sha256(b"g"),
         },
         grants: GrantSpec::default(),
+        origin: RunOrigin::default(),
+        redact: Redact::nothing(),
+        resume: None,
+        reaches_person: false,
+        suspend_after_ms: None,
     }
 }
 
@@ -161,6 +171,10 @@ fn describe_entry(body: &Body) -> String {
     match body {
         Body::RunStarted(_) => "run-started".into(),
         Body::Asked(asked) => format!("asked {}", asked.call.0),
+        Body::Stated(stated) => {
+            let Statement { about, outcome, .. } = &stated.statement;
+            format!("stated {about} {outcome:?}")
+        }
         Body::Answered(answered) => format!("answered {} {:?}", answered.call.0, answered.answer),
         Body::GrantGiven(given) => format!("given {}", given.grant.id),
         Body::GrantVoided(voided) => format!("voided {}", voided.grant),
@@ -175,7 +189,9 @@ fn describe_entry(body: &Body) -> String {
             format!("inquiry-ended {} {:?}", ended.inquiry.0, ended.end)
         }
         Body::Settled(settled) => format!("settled {}", settled.call.0),
+        Body::Reused(reused) => format!("reused {} from {}", reused.call.0, reused.from),
         Body::Resumed(_) => "resumed".into(),
+        Body::Suspended(suspended) => format!("suspended {}", suspended.calls.len()),
         Body::Ended(_) => "ended".into(),
     }
 }

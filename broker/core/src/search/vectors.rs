@@ -9,8 +9,8 @@ use super::ranker::Ranker;
 use super::{Document, head};
 use crate::id::Digest;
 
-/// Maximum number of results. Every document has some similarity with a query, so later results
-/// mean nothing.
+/// Maximum number of results. Every document has some similarity with a query, so further results
+/// are irrelevant.
 const FOUND_MAX: usize = 50;
 
 /// One unit vector per document, in the order of the documents.

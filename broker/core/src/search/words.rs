@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::hash::Hash;
 use super::stem::stem;
 
-/// Stop words, which occur in requests and not in tool names. Sorted.
+/// Stop words: they occur in requests but not in tool names. Sorted.
 const STOP: [&str; 96] = [
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
     "but", "by", "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has",
@@ -34,8 +34,8 @@ fn word(piece: &str) -> Option<String> {
     says.then(|| stem(&word))
 }
 
-/// The words of many texts, numbered in order of first occurrence. The word of a piece is computed
-/// once: a thousand descriptions repeat a few thousand pieces.
+/// The words of many texts, numbered in order of first occurrence. The word for each piece is
+/// computed only once, because a thousand descriptions repeat a few thousand pieces.
 #[derive(Default)]
 pub(super) struct NumberedWords<'a> {
     pieces: HashMap<&'a str, Option<u32>, Hash>,
@@ -134,8 +134,8 @@ fn end_in_ascii(text: &str) -> Option<usize> {
     let mut last = Kind::Between;
     for (at, byte) in text.bytes().enumerate() {
         let kind = Kind::from_byte(byte);
-        // In a run of upper-case letters, the last one belongs to the lower-case letters after it.
-        // It is only known to be the last when the next byte is read.
+        // In a sequence of upper-case letters, the last letter belongs to the lower-case letters
+        // after it. Only the next byte shows which letter is the last.
         match (before, last, kind) {
             (_, _, Kind::Beyond) => return None,
             (Some(Kind::Upper), Kind::Upper, Kind::Lower) => return Some(at - 1),

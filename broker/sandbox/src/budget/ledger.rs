@@ -16,7 +16,8 @@ pub(super) type RunNumber = u64;
 /// Memory in bytes that a run holds from its start to its end.
 pub const BASE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The divisor for the part of all memory that growing runs must leave for the bases of other runs.
+/// One part in this many of all memory is kept for the bases of other runs, so growing runs cannot
+/// use it.
 const KEPT_SHARE: u64 = 8;
 
 #[derive(Debug)]
@@ -25,21 +26,21 @@ pub(super) struct Ledger {
     total: u64,
     /// Memory that growing runs must leave for bases.
     kept: u64,
-    runs: HashMap<RunNumber, Held>,
+    runs: HashMap<RunNumber, RunMemory>,
     grown: u64,
     /// An upper bound for the growth of every current run.
     claim_max: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct RunMemory {
     /// Memory beyond the base.
     grown: u64,
     /// The maximum of `grown`.
     claim: u64,
 }
 
-impl Held {
+impl RunMemory {
     fn need(&self) -> u64 {
         self.claim.saturating_sub(self.grown)
     }
@@ -87,7 +88,7 @@ impl Ledger {
         if count > self.runs_max || self.bases(count) + self.grown > self.total {
             return false;
         }
-        let newcomer = Held {
+        let newcomer = RunMemory {
             grown: 0,
             claim: self.claim(bytes),
         };
@@ -95,7 +96,7 @@ impl Ledger {
             return false;
         };
         let is_unchanged = Some(free) == self.free(self.runs.len(), self.grown);
-        // A base that fits into the kept memory takes nothing from runs that grow.
+        // The kept memory has room for the new base, so runs that grow lose nothing.
         (is_unchanged && newcomer.claim <= self.pool(count))
             || self.is_safe(free, self.runs.values().copied().chain([newcomer]))
     }
@@ -103,7 +104,7 @@ impl Ledger {
     pub(super) fn admit(&mut self, run: RunNumber, bytes: u64) {
         let claim = self.claim(bytes);
         self.claim_max = self.claim_max.max(claim);
-        self.runs.insert(run, Held { grown: 0, claim });
+        self.runs.insert(run, RunMemory { grown: 0, claim });
     }
 
     /// Returns whether a run may hold `bytes` in total.
@@ -118,8 +119,8 @@ impl Ledger {
         let Some(free) = self.free(self.runs.len(), self.grown - held.grown + grown) else {
             return false;
         };
-        let after = |(number, held): (&RunNumber, &Held)| match *number == run {
-            true => Held { grown, ..*held },
+        let after = |(number, held): (&RunNumber, &RunMemory)| match *number == run {
+            true => RunMemory { grown, ..*held },
             false => *held,
         };
         self.is_safe(free, self.runs.iter().map(after))
@@ -161,15 +162,15 @@ impl Ledger {
         self.pool(count).checked_sub(grown)
     }
 
-    /// Returns whether all runs can finish one after the other, if those that need least memory
-    /// finish first.
-    fn is_safe(&self, mut free: u64, runs: impl Iterator<Item = Held>) -> bool {
+    /// Returns whether all runs can finish one after the other, beginning with the run that needs
+    /// the least memory.
+    fn is_safe(&self, mut free: u64, runs: impl Iterator<Item = RunMemory>) -> bool {
         if free >= self.claim_max {
             let mut runs = runs;
             return runs.all(|it| it.need() <= free);
         }
         let mut runs: Vec<_> = runs.collect();
-        runs.sort_unstable_by_key(Held::need);
+        runs.sort_unstable_by_key(RunMemory::need);
         for held in runs {
             if held.need() > free {
                 return false;

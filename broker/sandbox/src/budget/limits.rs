@@ -37,22 +37,11 @@ impl BudgetLimits {
         const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
         let memory = self.memory_bytes_max.unwrap_or(16 * MIB);
         let computing = self.computing_max.unwrap_or(1);
-        let bounds = [
-            ("runs_max", u64::from(self.runs_max), 1, 100_000),
-            ("memory_bytes_max", memory, 16 * MIB, 64 * 1024 * 1024 * MIB),
-            ("computing_max", u64::from(computing), 1, 10_000),
-            ("queue_wall_ms_max", self.queue_wall_ms_max, 1, DAY_MS),
-        ];
-        let mut bounds = bounds.into_iter();
-        let bad = bounds.find(|(_, value, min, max)| !(min..=max).contains(&value));
-        bad.map_or(Ok(()), |(name, value, min, max)| {
-            Err(BadLimit {
-                name,
-                value,
-                min,
-                max,
-            })
-        })
+        let (runs, computing) = (self.runs_max.into(), computing.into());
+        BadLimit::check("runs_max", runs, 1, 100_000)?;
+        BadLimit::check("memory_bytes_max", memory, 16 * MIB, 64 * 1024 * 1024 * MIB)?;
+        BadLimit::check("computing_max", computing, 1, 10_000)?;
+        BadLimit::check("queue_wall_ms_max", self.queue_wall_ms_max, 1, DAY_MS)
     }
 
     /// Returns the memory for all sandboxes, if one sandbox may use `run_bytes`.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct FairQueue<T> {
     /// The callers with waiting items. The first caller is next.
-    callers: VecDeque<OfCaller<T>>,
+    callers: VecDeque<CallerQueue<T>>,
     latest: u64,
 }
 
 #[derive(Debug)]
-struct OfCaller<T> {
+struct CallerQueue<T> {
     caller: Arc<str>,
     waiting: VecDeque<(Ticket, T)>,
 }
@@ -35,7 +35,7 @@ impl<T> FairQueue<T> {
         let ticket = Ticket(self.latest);
         match self.callers.iter_mut().find(|it| it.caller == *caller) {
             Some(known) => known.waiting.push_back((ticket, item)),
-            None => self.callers.push_back(OfCaller {
+            None => self.callers.push_back(CallerQueue {
                 caller: Arc::clone(caller),
                 waiting: VecDeque::from([(ticket, item)]),
             }),
@@ -59,7 +59,7 @@ impl<T> FairQueue<T> {
         Some(item)
     }
 
-    /// Removes an item from the middle. Returns `None` if it is no longer there.
+    /// Removes an item from the middle. Returns `None` if the item was already removed.
     pub(super) fn remove(&mut self, ticket: Ticket) -> Option<T> {
         for (place, of_caller) in self.callers.iter_mut().enumerate() {
             let found = of_caller.waiting.iter().position(|it| it.0 == ticket);

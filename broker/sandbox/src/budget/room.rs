@@ -16,7 +16,7 @@ use crate::stop_handle::StopHandle;
 
 /// Assumed duration of a run in milliseconds, before the first run has ended.
 const RUN_MS_ASSUMED: u64 = 1_000;
-/// The divisor for the weight of the latest run in the moving average of durations.
+/// The latest run counts as one part in this many in the moving average of durations.
 const RUN_MS_SHARE: u64 = 8;
 /// The shortest and the longest `retry_after` of a refused run, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;
@@ -30,8 +30,8 @@ pub(super) struct Room {
 #[derive(Debug)]
 struct State {
     ledger: Ledger,
-    waiting: FairQueue<Entering>,
-    growing: Vec<Growing>,
+    waiting: FairQueue<WaitingEntry>,
+    growing: Vec<WaitingGrowth>,
     latest: RunNumber,
     refused: u64,
     run_ms: u64,
@@ -39,7 +39,7 @@ struct State {
 
 /// A run that waits to be admitted.
 #[derive(Debug)]
-struct Entering {
+struct WaitingEntry {
     bytes: u64,
     caller: Arc<str>,
     entered: oneshot::Sender<Place>,
@@ -47,7 +47,7 @@ struct Entering {
 
 /// A run that waits to grow.
 #[derive(Debug)]
-struct Growing {
+struct WaitingGrowth {
     run: RunNumber,
     caller: Arc<str>,
     bytes: u64,
@@ -64,7 +64,7 @@ pub(super) struct Place {
     since: Instant,
 }
 
-/// The events other than free room that end a wait.
+/// The events that end a wait, apart from free room.
 #[derive(Debug)]
 pub(crate) struct Wait<'a> {
     pub(crate) stop: &'a StopHandle,
@@ -156,12 +156,12 @@ impl Room {
             return Ok(place);
         }
         let (entered, place) = oneshot::channel();
-        let entering = Entering {
+        let entering = WaitingEntry {
             bytes,
             caller: Arc::clone(caller),
             entered,
         };
-        let waits = Waits {
+        let waits = QueueGuard {
             ticket: self.lock().waiting.push(caller, entering),
             room: self,
         };
@@ -192,7 +192,7 @@ impl Room {
             return GrowResult::No;
         };
         let may_grow = Arc::new(AtomicBool::new(false));
-        state.growing.push(Growing {
+        state.growing.push(WaitingGrowth {
             run,
             caller: Arc::clone(&place.caller),
             bytes,
@@ -267,7 +267,7 @@ impl Room {
         state.let_grow(&mut settled);
         while let Some(first) = state.waiting.first()
             && state.ledger.admits(first.bytes)
-            && let Some(Entering {
+            && let Some(WaitingEntry {
                 bytes,
                 caller,
                 entered,
@@ -334,12 +334,12 @@ impl Drop for Place {
 }
 
 /// Removes a waiting run from the queue when it is dropped.
-struct Waits<'a> {
+struct QueueGuard<'a> {
     room: &'a Arc<Room>,
     ticket: Ticket,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         let entering = self.room.lock().waiting.remove(self.ticket);
         drop(entering);

@@ -89,7 +89,7 @@ impl RunShare {
         let _ = self.pause();
     }
 
-    /// Notes whether the run succeeded. The caller's next run may have to wait longer if it did not.
+    /// Notes whether the run succeeded. If it failed, the caller's next run may wait longer.
     pub fn note_end(&self, succeeded: bool) {
         self.0.processor.note_end(&self.0.place.caller, succeeded);
     }
@@ -115,7 +115,7 @@ impl RunShare {
         } else if let grown @ GrowResult::Yes = room.grow(&self.0.place, bytes, None) {
             grown
         } else if let Some(wait) = wait.filter(|_| self.0.has_own_thread.load(Ordering::Relaxed)) {
-            // Other guests compute meanwhile.
+            // Other guests may compute during the wait.
             let interrupt = self.pause();
             let grown = room.grow(&self.0.place, bytes, Some(wait));
             if let Some(interrupt) = interrupt {

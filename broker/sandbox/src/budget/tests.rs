@@ -255,15 +255,15 @@ fn a_short_run_passes_endless_ones() {
             scope.spawn(move || {
                 looped.run((usize::MAX, 100_000), || {
                     slices.fetch_add(1, Ordering::SeqCst);
-                    // One loop computes and all others wait. One more waits only while a short one
-                    // computes.
+                    // One loop computes and all others wait. While the short run computes, that
+                    // loop waits too.
                     if budget.usage().computing_later == LOOPS {
                         before_short.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             });
         }
-        // Each of the loops has computed for long.
+        // Each of the loops has computed for a long time.
         until(|| slices.load(Ordering::SeqCst) > LOOPS * 12);
         for _ in 0..20 {
             let short = Loop::new(&budget, "good");

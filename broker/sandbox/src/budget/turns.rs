@@ -6,8 +6,8 @@
 //! long. Long runs therefore finish even beside any number of short ones.
 //!
 //! A run of a caller whose last run failed comes after the short runs of other callers, and such
-//! runs have at most half of the turns. So callers that send nothing but broken scripts delay those
-//! whose scripts work as little as possible.
+//! runs have at most half of the turns. A caller that sends only broken scripts therefore hardly
+//! delays callers whose scripts work.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -23,10 +23,11 @@ const QUANTUM_US: u64 = 10_000;
 /// One of this many turns is chosen only by the time that the callers have used.
 const BY_CALLER_EVERY: u64 = 8;
 
-/// The minimum duration of such a turn, in microseconds.
+/// Minimum duration of a turn that was chosen in this way, in microseconds.
 const ASSURED_US: u64 = 1_000;
 
-/// The lowest level of a run whose caller's last run failed: as if it had computed 4 ms.
+/// The lowest level of a run whose caller's last run failed: the level of a run that has computed
+/// for 4 ms.
 const FAILING: Level = Level(3);
 
 /// Maximum number of callers that are remembered because their last run failed.
@@ -62,12 +63,12 @@ pub(super) struct Turn<T> {
     pub(super) with: T,
 }
 
-/// The turns of all runs. `W` is the data of waiting runs, `C` that of computing runs.
+/// The turns of all runs. Waiting runs carry data of type `W`, computing runs data of type `C`.
 #[derive(Debug)]
 pub(super) struct Turns<W, C> {
     computing_max: usize,
     computing: Vec<(Turn<C>, u64)>,
-    /// In the order of arrival.
+    /// The waiting runs, in the order of arrival.
     waiting: Vec<Turn<W>>,
     callers: HashMap<Arc<str>, Caller>,
     failing: FailingCallers,
@@ -181,7 +182,8 @@ impl<W, C> Turns<W, C> {
         Some(self.computing.swap_remove(place).0)
     }
 
-    /// Returns the computing run that a newcomer may displace: the one that has computed longest.
+    /// Returns the run that a newcomer may displace. Among the computing runs, this run has
+    /// computed longest.
     pub(super) fn displaced_by(&self, level: Level) -> Option<&Turn<C>> {
         let turns = self.computing.iter().map(|(turn, _)| turn);
         let lower = turns.filter(|it| it.level > level && !it.is_assured);
@@ -407,7 +409,7 @@ mod tests {
         assert_eq!(turns.next().map(|it| it.run), Some(5));
         turns.end(1);
         assert_eq!(turns.next().map(|it| it.run), Some(3));
-        // A single turn is for everyone.
+        // If there is only one turn, failing callers get it too.
         let mut turns: Turns<(), ()> = Turns::new(1);
         turns.wait(failing(1));
         assert_eq!(turns.next().map(|it| it.run), Some(1));

@@ -285,11 +285,12 @@ fn reentrant_builtins_cannot_overflow_host_stack() {
         let next = run("return [3, 1, 2].sort().join()").value();
         assert_eq!(next, "\"1,2,3\"", "after {name}");
     }
-    // Some end for another reason, such as a promise that is never settled.
+    // Some scripts end for another reason, such as a promise that is never settled.
     assert!(ended_otherwise.len() <= 8, "{ended_otherwise:?}");
 }
 
-/// Allocates blocks of each size until memory runs out, at another block each time.
+/// Allocates blocks of each size until memory runs out. For each size, another block is the one
+/// that does not fit.
 #[test]
 fn memory_limit_can_hit_any_block_size() {
     let mut ends = 0;

@@ -1,5 +1,5 @@
-//! Tests parts of the language that an engine once had wrong. Each script `language/*.js` must
-//! print the text of the `.txt` file with its name.
+//! Tests parts of the language that an engine once implemented incorrectly. Each script
+//! `language/*.js` must print the text of the `.txt` file with its name.
 
 use airlock_sandbox::GuestBounds;
 

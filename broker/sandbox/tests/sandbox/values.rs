@@ -92,19 +92,16 @@ fn value_throwing_while_read_is_a_failure() {
 }
 
 #[test]
-fn oversized_value_ends_the_run() {
-    let told = run("return 'x'.repeat(2e6)");
-    assert!(
-        matches!(told.end, RunEnd::State(StepState::ValueTooLarge)),
-        "{:?}",
-        told.end
-    );
-    let told = run("let deep = 1; for (let i = 0; i < 5000; i++) deep = [deep]; return deep");
-    assert!(
-        told.error().message.contains("nested more than 256"),
-        "{}",
-        told.error().message
-    );
+fn oversized_or_deep_value_ends_the_run() {
+    for script in [
+        "return 'x'.repeat(2e6)",
+        "let deep = 1; for (let i = 0; i < 5000; i++) deep = [deep]; return deep",
+        "let deep = 1; for (let i = 0; i < 300; i++) deep = { deep }; return deep",
+    ] {
+        let told = run(script);
+        let is_limit = matches!(told.end, RunEnd::State(StepState::ValueTooLarge));
+        assert!(is_limit, "{script}: {:?}", told.end);
+    }
 }
 
 #[test]
@@ -420,6 +417,10 @@ fn long_lists_can_be_consumed_from_both_ends() {
          if (m.size > 3) m.delete(m.keys().next().value) } let n = 0; \
          while (s.size > 0) { const [first] = s; s.delete(first); n += first } return [[...m.keys()], n]",
         "[[19997,19998,19999],199990000]",
+    );
+    gives(
+        "let t = ''; for (let i = 0; i < 200000; i++) t = `${t}line ${i}\n`; return t.length",
+        "2288890",
     );
     gives(
         "const s = new Set([1, 2, 3, 4]), seen = []; for (const v of s) { seen.push(v); s.delete(v); \

@@ -8,7 +8,7 @@ use rustix::fs::OFlags;
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::{Map, Value, json};
 
-use super::{OpenPrompt, Terminal, open, turn};
+use super::{OpenPrompt, Terminal, Turn, open, turn};
 use crate::approver::form::{Form, display_value};
 use crate::approver::keyboard::Keyboard;
 use crate::client_bridge::{AnswerDeadline, ClientReply, InquiryKind, ServerRequest};
@@ -20,7 +20,7 @@ const HELP: &str = "        type /decline or /cancel to give no answer\n";
 /// The person's reply to a prompt.
 enum PromptReply {
     Line(String),
-    /// `decline` or `cancel`.
+    /// The reply `decline` or `cancel`, which ends the request without values.
     Over(&'static str),
 }
 
@@ -158,7 +158,7 @@ impl Terminal {
 struct FormDialogue<'a> {
     keyboard: Keyboard<std::fs::File>,
     shown: OpenPrompt<'a>,
-    _turn: tokio::sync::MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl FormDialogue<'_> {

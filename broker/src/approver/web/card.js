@@ -91,6 +91,7 @@ function rows(question) {
   ]);
 }
 
+// A field without a tick that has a folder must stay in it.
 function tick(leaf) {
   const label = element("label");
   const box = element("input");
@@ -98,6 +99,10 @@ function tick(leaf) {
   box.value = leaf.pointer;
   box.checked = leaf.stays;
   label.append(box, " ", element("b", leaf.name), " stays ", element("code", leaf.value || "(empty)"));
+  if (leaf.folder) {
+    box.dataset.folder = leaf.folder;
+    label.append(`; if not ticked, it is ${leaf.folder}`);
+  }
   return label;
 }
 
@@ -115,15 +120,30 @@ function besides(question, same) {
   return `The calls may also have ${listed(others.map((it) => it.name))}, with any value, but no other fields.`;
 }
 
+function nameOf(box) {
+  return box.parentElement.querySelector("b").textContent;
+}
+
+// Describes the fields that must stay in a folder. Long texts are left out: each box names its folder.
+function inFolders(boxes) {
+  const text = boxes.map((it) => `${nameOf(it)} is ${it.dataset.folder}`).join(" and ");
+  if (text.length <= NAMES_CHARS_MAX) return text;
+  return `${listed(boxes.map(nameOf))} ${boxes.length === 1 ? "stays in its folder" : "stay in their folders"}`;
+}
+
 // Describes the calls that the approval of several calls would cover, as ticked now.
 function covers(card, question) {
-  const names = (chosen) => listed(chosen.map((it) => it.parentElement.querySelector("b").textContent));
+  const names = (chosen) => listed(chosen.map(nameOf));
   const boxes = [...card.querySelectorAll(".same input")];
   const same = boxes.filter((it) => it.checked);
-  const free = boxes.filter((it) => !it.checked);
+  const within = boxes.filter((it) => !it.checked && it.dataset.folder);
+  const free = boxes.filter((it) => !it.checked && !it.dataset.folder);
   const uses = Number(card.querySelector(".uses").value);
   const scope = question.scopes[card.querySelector(".scope").selectedIndex] ?? question.scopes[0];
-  const equal = same.length ? `where ${names(same)} ${same.length === 1 ? "stays" : "stay"} equal` : "whatever their arguments are";
+  const bound = [];
+  if (same.length) bound.push(`${names(same)} ${same.length === 1 ? "stays" : "stay"} equal`);
+  if (within.length) bound.push(inFolders(within));
+  const equal = bound.length ? `where ${bound.join(" and ")}` : "whatever their arguments are";
   const open = free.length ? ` ${names(free)} may be anything.` : "";
   card.querySelector(".like summary").textContent = `or approve up to ${plural(uses, "call")} ${equal} …`;
   card.querySelector(".some").textContent = "Approve up to";
@@ -168,6 +188,25 @@ function terms(card) {
   };
 }
 
+// The question is what became of an earlier call. No answer allows a call while this is unknown.
+function outcome(card, question) {
+  card.setAttribute("aria-label", `What became of call ${question.outcome_of} of ${question.tool}?`);
+  card.querySelector(".what").textContent = `What became of call ${question.outcome_of} of`;
+  for (const kind of [".once", ".declassified", ".no"]) card.querySelector(kind).hidden = true;
+  card.querySelector(".outcome").hidden = false;
+  // The run that asked has ended, so only a command can record a result or leave the outcome unknown.
+  if (question.suspended) {
+    card.querySelector(".unknown").hidden = true;
+    card.querySelector(".outcome label").hidden = true;
+  }
+}
+
+// Returns the statement that the call happened, with the result that was typed.
+function happened(card) {
+  const result = card.querySelector(".result").value.trim();
+  return { answer: "happened", ...(result ? { result } : {}) };
+}
+
 function makeCard(question) {
   const card = document.getElementById("card").content.firstElementChild.cloneNode(true);
   card.id = `question-${question.id}`;
@@ -181,7 +220,8 @@ function makeCard(question) {
   card.querySelector(".fields").append(...question.fields.map(field));
   if (!question.fields.length) card.querySelector(".fields").append(element("p", "The call has no arguments.", "hint"));
   card.querySelector(".rows").append(...rows(question));
-  like(card, question);
+  if (question.outcome_of) outcome(card, question);
+  else like(card, question);
   card.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
   return card;
 }

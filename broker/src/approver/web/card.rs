@@ -1,5 +1,5 @@
-//! Formats a question as JSON for the page. Texts are escaped here, line by line, and the most
-//! important ones come first. The page only displays them.
+//! Formats a question as JSON for the page, which only displays it. This module escapes the texts
+//! line by line, and puts the most important ones first.
 
 mod lookalikes;
 mod proposal;
@@ -19,7 +19,14 @@ use crate::render::escape;
 const LINE_CHARS_MAX: usize = 200;
 const NAME_CHARS_MAX: usize = 200;
 
-pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Option<u64>) -> Value {
+/// Formats an open question. `is_suspended`: its run was suspended, and has no time limit.
+pub(super) fn open(
+    id: u64,
+    question: &Question,
+    nonce: &str,
+    remaining_ms: Option<u64>,
+    is_suspended: bool,
+) -> Value {
     let tool = &question.tool;
     json!({
         "id": id,
@@ -31,6 +38,7 @@ pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Opti
         "line": question.site.line,
         "asker": question.asker.as_deref().map(asker),
         "remaining_ms": remaining_ms,
+        "suspended": is_suspended,
         "labels": question.reads,
         "rows": rows(question).iter().map(row).collect::<Vec<_>>(),
         "fields": fields(question),
@@ -38,6 +46,7 @@ pub(super) fn open(id: u64, question: &Question, nonce: &str, remaining_ms: Opti
         "digest": question.args.digest(),
         "description": question.description_digest,
         "proposal": question.proposal.as_ref().map(|it| proposal::proposal(question, it)),
+        "outcome_of": question.outcome_of.as_ref().map(|it| escape::brief(&it.to_string(), NAME_CHARS_MAX)),
         "scopes": question.scopes.iter().copied().map(scope).collect::<Vec<_>>(),
     })
 }
@@ -64,7 +73,7 @@ fn scope(scope: Scope) -> Value {
     json!({"word": scope, "lasts": lasts})
 }
 
-/// Formats a finished question. The arguments are not shown, because nobody decides about them now.
+/// Formats a finished question, without the arguments.
 pub(super) fn over(id: u64, question: &Question, word: &str) -> Value {
     json!({
         "id": id,

@@ -1,5 +1,5 @@
-//! Accepts a limited number of connections. A connection on which nothing was answered for some
-//! time is closed, for example because the client sends its request slowly or not at all.
+//! Accepts a limited number of connections. A connection is closed if nothing is answered on it for
+//! some time, for example because the client sends its request slowly or not at all.
 
 use std::future::Future;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
-/// Maximum number of open connections. A browser opens about six; further ones wait.
+/// Maximum number of open connections. A browser opens about six; further connections wait.
 pub(super) const VISITORS_MAX: usize = 32;
 /// Maximum time without an answer on a connection. Requests for updates stay open for less time.
 pub(super) const UNANSWERED_WALL: Duration = Duration::from_secs(30);
@@ -44,7 +44,7 @@ impl Listener for LimitedListener {
 
     async fn accept(&mut self) -> (LimitedStream, SocketAddr) {
         let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-            // Nothing closes the semaphore.
+            // The semaphore is never closed.
             return std::future::pending().await;
         };
         loop {
@@ -151,7 +151,7 @@ mod tests {
             "POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\nab",
         ] {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            // The connection may be closed before all of this is sent.
+            // The server may close the connection before all of this is sent.
             let _ = stream.write_all(beginning.as_bytes()).await;
             let said = rest(&mut stream).await;
             assert!(!said.ends_with(b"here"), "{beginning}");

@@ -6,21 +6,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use airlock_core::decide::{Answer, Question};
 use airlock_core::id::RunId;
 use airlock_core::json::{self, Bounds};
+use airlock_core::report::ReportedOutcome;
+use airlock_core::resume::CallRef;
+use airlock_core::statement::StatedOutcome;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::super::nonce;
 use super::super::wire::{self, ANSWER_BYTES_MAX, BadAnswer};
+use super::super::{SettledCall, nonce};
 use super::card;
 use airlock_sandbox::clock::Clock;
 
 /// Maximum number of finished questions that the page lists. The latest ones are kept.
 const OVER_MAX: usize = 30;
 
+/// Maximum number of questions of suspended runs on the page. The oldest ones are shown first.
+const SUSPENDED_MAX: usize = 100;
+
+/// What becomes of an answered question of a suspended run.
+const GOES_ON: &str = "the run goes on when it is resumed";
 /// The state of a question that timed out, whose call a grant now covers, or whose run ended.
 const WITHDRAWN: &str = "no longer asked";
 
-#[derive(Default)]
+/// Cheap to clone; all clones share the same questions.
+#[derive(Clone, Default)]
 pub(super) struct OpenQuestions(Arc<Inner>);
 
 struct Inner {
@@ -46,6 +55,8 @@ struct OpenQuestion {
     /// The time when the question was shown, or when another question of its run was answered last.
     since_ms: u64,
     state: State,
+    /// The call, if the question is that of a suspended run.
+    suspended: Option<CallRef>,
 }
 
 impl OpenQuestion {
@@ -59,7 +70,12 @@ impl OpenQuestion {
 
 enum State {
     Open(oneshot::Sender<Answer>),
-    Over(&'static str),
+    /// The question of a suspended run.
+    Suspended,
+    /// The answer to the question of a suspended run is being recorded.
+    Recording(&'static str),
+    /// The answer in words and, once the call has ended, its outcome.
+    Over(&'static str, Option<&'static str>),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +86,18 @@ pub(super) enum AnswerError {
     Nonce,
     #[error("this question is no longer open; nothing was allowed")]
     Over,
+    #[error("the answer could not be recorded: {0}")]
+    NotRecorded(String),
     #[error("{0}")]
     Unclear(String),
+}
+
+/// An answer to the question of a suspended run, which still has to be recorded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SuspendedAnswer {
+    pub(super) id: u64,
+    pub(super) about: CallRef,
+    pub(super) answer: Answer,
 }
 
 impl OpenQuestions {
@@ -79,7 +105,7 @@ impl OpenQuestions {
         let nonce = nonce()?;
         let (sender, receiver) = oneshot::channel();
         let mut items = self.0.lock();
-        let id = items.last_key_value().map_or(1, |(id, _)| id + 1);
+        let id = next_id(&items);
         let state = State::Open(sender);
         items.insert(
             id,
@@ -88,6 +114,7 @@ impl OpenQuestions {
                 nonce,
                 since_ms: self.0.clock.now_ms(),
                 state,
+                suspended: None,
             },
         );
         drop(items);
@@ -99,9 +126,63 @@ impl OpenQuestions {
         })
     }
 
+    /// Replaces the questions of suspended runs.
+    pub(super) fn set_suspended(&self, suspended: Vec<(CallRef, Question)>) {
+        let mut items = self.0.lock();
+        let mut is_changed = false;
+        for item in items.values_mut() {
+            let is_open = suspended
+                .iter()
+                .any(|(about, _)| item.suspended.as_ref() == Some(about));
+            if matches!(item.state, State::Suspended) && !is_open {
+                item.state = State::Over(WITHDRAWN, None);
+                is_changed = true;
+            }
+        }
+        for (about, question) in suspended.into_iter().take(SUSPENDED_MAX) {
+            let is_shown = |item: &OpenQuestion| {
+                let is_withdrawn = matches!(item.state, State::Over(WITHDRAWN, _));
+                item.suspended.as_ref() == Some(&about) && !is_withdrawn
+            };
+            if items.values().any(is_shown) {
+                continue;
+            }
+            let Ok(nonce) = nonce() else { break };
+            let item = OpenQuestion {
+                question,
+                nonce,
+                since_ms: self.0.clock.now_ms(),
+                state: State::Suspended,
+                suspended: Some(about),
+            };
+            let id = next_id(&items);
+            items.insert(id, item);
+            is_changed = true;
+        }
+        drop(items);
+        if is_changed {
+            self.0.changed();
+        }
+    }
+
+    /// Notes whether the answer to the question of a suspended run was recorded.
+    pub(super) fn recorded(&self, id: u64, is_recorded: bool) {
+        let mut items = self.0.lock();
+        let Some(item) = items.get_mut(&id) else {
+            return;
+        };
+        item.state = match (&item.state, is_recorded) {
+            (State::Recording(word), true) => State::Over(word, Some(GOES_ON)),
+            (State::Recording(_), false) => State::Suspended,
+            _ => return,
+        };
+        drop(items);
+        self.0.changed();
+    }
+
     /// Handles an answer from the page: the question's id, its nonce and the answer. Only the first
-    /// answer counts.
-    pub(super) fn answer(&self, body: &[u8]) -> Result<(), AnswerError> {
+    /// answer counts. An answer to the question of a suspended run is returned, to be recorded.
+    pub(super) fn answer(&self, body: &[u8]) -> Result<Option<SuspendedAnswer>, AnswerError> {
         let unclear = |why: &str| AnswerError::Unclear(why.to_owned());
         let bounds = Bounds {
             bytes_max: ANSWER_BYTES_MAX,
@@ -127,25 +208,58 @@ impl OpenQuestions {
             Answer::AllowOnce => "approved",
             Answer::AllowDeclassified => "approved, and its result declassified",
             Answer::Allow(_) => "approved, with similar calls",
+            Answer::Stated(StatedOutcome::Happened { .. }) => "stated: it happened",
+            Answer::Stated(StatedOutcome::DidNotHappen) => "stated: it did not happen",
+            _ if item.question.outcome_of.is_some() => "left unknown",
             _ => "refused",
         };
-        match std::mem::replace(&mut item.state, State::Over(word)) {
+        let stored = answer.clone();
+        match std::mem::replace(&mut item.state, State::Over(word, None)) {
             State::Open(sender) => {
                 // Without a receiver, the question was just withdrawn, so nothing was allowed.
                 let sent = sender.send(answer).map_err(|_| AnswerError::Over);
                 match &sent {
                     Ok(()) => wait_on(&mut items, run.as_ref(), self.0.clock.now_ms()),
-                    Err(_) => item.state = State::Over(WITHDRAWN),
+                    Err(_) => item.state = State::Over(WITHDRAWN, None),
                 }
                 drop(items);
                 self.0.changed();
-                sent
+                sent.map(|()| None)
             }
-            State::Over(before) => {
-                item.state = State::Over(before);
+            State::Suspended => {
+                item.state = State::Recording(word);
+                let about = item.suspended.clone().ok_or(AnswerError::Unknown)?;
+                let answer = stored;
+                Ok(Some(SuspendedAnswer { id, about, answer }))
+            }
+            over @ (State::Over(..) | State::Recording(_)) => {
+                item.state = over;
                 Err(AnswerError::Over)
             }
         }
+    }
+
+    /// Records how an approved call ended.
+    pub(super) fn settled(&self, settled: &SettledCall<'_>) {
+        let outcome = match settled.outcome {
+            ReportedOutcome::Returned => "the call was made",
+            ReportedOutcome::Failed => "the call was made and failed",
+            ReportedOutcome::Unknown => "it is not known whether the call was made",
+            ReportedOutcome::NotSent => "the call was not made",
+            // The answer already says it.
+            ReportedOutcome::Denied | ReportedOutcome::Refused => return,
+        };
+        let mut items = self.0.lock();
+        let item = items.values_mut().rev().find(|it| {
+            let asker = it.question.asker.as_deref();
+            it.question.call == settled.call && asker.is_some_and(|it| it.run == *settled.run)
+        });
+        match item.map(|it| &mut it.state) {
+            Some(State::Over(_, told @ None)) => *told = Some(outcome),
+            _ => return,
+        }
+        drop(items);
+        self.0.changed();
     }
 
     /// Waits until the version differs from the one that the page has seen.
@@ -161,12 +275,23 @@ impl OpenQuestions {
         let now_ms = self.0.clock.now_ms();
         let shown = items.iter().map(|(id, item)| match &item.state {
             State::Open(_) => {
-                card::open(*id, &item.question, &item.nonce, item.remaining_ms(now_ms))
+                let remaining_ms = item.remaining_ms(now_ms);
+                card::open(*id, &item.question, &item.nonce, remaining_ms, false)
             }
-            State::Over(word) => card::over(*id, &item.question, word),
+            State::Suspended | State::Recording(_) => {
+                card::open(*id, &item.question, &item.nonce, None, true)
+            }
+            State::Over(word, outcome) => {
+                let outcome = outcome.map(|it| format!("; {it}")).unwrap_or_default();
+                card::over(*id, &item.question, &format!("{word}{outcome}"))
+            }
         });
         json!({ "version": version, "questions": shown.collect::<Vec<_>>() })
     }
+}
+
+fn next_id(items: &BTreeMap<u64, OpenQuestion>) -> u64 {
+    items.last_key_value().map_or(1, |(id, _)| id + 1)
 }
 
 /// Restarts the time of a run's open questions. A person who answers several questions in turn then
@@ -186,7 +311,7 @@ impl Inner {
 
     fn changed(&self) {
         let mut items = self.lock();
-        let over = |item: &OpenQuestion| matches!(item.state, State::Over(_));
+        let over = |item: &OpenQuestion| matches!(item.state, State::Over(..));
         let count = items.values().filter(|item| over(item)).count();
         let mut surplus = count.saturating_sub(OVER_MAX);
         items.retain(|_, item| {
@@ -219,7 +344,7 @@ impl Drop for PendingQuestion {
             .get_mut(&self.id)
             .filter(|item| matches!(item.state, State::Open(_)));
         let Some(item) = open else { return };
-        item.state = State::Over(WITHDRAWN);
+        item.state = State::Over(WITHDRAWN, None);
         drop(items);
         self.inner.changed();
     }
@@ -241,7 +366,8 @@ mod tests {
                 question,
                 nonce: String::new(),
                 since_ms: 1_000,
-                state: State::Over(WITHDRAWN),
+                state: State::Over(WITHDRAWN, None),
+                suspended: None,
             }
         };
         let mut items = BTreeMap::from([(1, item("a")), (2, item("b"))]);

@@ -52,7 +52,12 @@ async function send(card, question, said) {
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify({ id: question.id, nonce: question.nonce, ...said }),
     });
-    if (response.ok) return;
+    if (response.ok) {
+      const word = said.answer === "refuse" ? "refused" : "approved";
+      const what = question.outcome_of ? `what became of call ${question.outcome_of}` : `call ${question.call}, is ${word}`;
+      tell(`Your answer was received: ${question.tool}, ${what}.`);
+      return;
+    }
     if (response.status !== 400) {
       const why = response.status === 404 ? "this page may no longer answer, because it was opened again elsewhere" : (await response.json()).why;
       tell(`Your answer about ${question.tool} was not accepted: ${why}.`);
@@ -72,6 +77,9 @@ function add(question) {
   on(".declassified", () => ({ answer: "allow-declassified" }));
   on(".no", () => ({ answer: "refuse" }));
   on(".some", () => terms(card));
+  on(".happened", () => happened(card));
+  on(".not-happened", () => ({ answer: "did-not-happen" }));
+  on(".unknown", () => ({ answer: "refuse" }));
   open.append(card);
   cards.set(question.id, { card });
 }
@@ -105,6 +113,7 @@ function show(questions) {
   gone.forEach(remove);
   for (const [id, question] of waiting) {
     if (!cards.has(id)) add(question);
+    if (question.suspended) cards.get(id).card.querySelector(".expires").textContent = "waits without a time limit; the run goes on when it is resumed";
     if (question.remaining_ms !== null) cards.get(id).until = performance.now() + question.remaining_ms;
   }
   if (gone.length || cards.size !== before) settle();
@@ -137,11 +146,12 @@ async function watch() {
     seen = `?seen=${heard.version}`;
     show(heard.questions);
   }
-  show([]);
+  [...cards.keys()].forEach(remove);
   none.hidden = true;
-  over.hidden = true;
-  status.textContent = "disconnected";
-  tell("The run has ended, or the page was opened again elsewhere. You can close this page.");
+  document.title = "airlock: approvals";
+  status.textContent = "ended";
+  const above = notice.hidden ? "" : `${notice.textContent} `;
+  tell(`${above}The run has ended, or the page was opened again elsewhere. You can close this page.`);
 }
 
 setInterval(countDown, 500);

@@ -2,8 +2,8 @@
 //! key. Requests must also name the right host and origin.
 //!
 //! A browser sends a cookie to every port of this machine, so other local servers may learn the
-//! cookie. The page gets the key behind the `#` of a URL, which browsers do not send, so only
-//! airlock's page knows the key.
+//! cookie. The key is in the fragment of the page's URL, after `#`. Browsers do not send fragments,
+//! so only airlock's page knows the key.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -63,7 +63,7 @@ struct PageLink {
 pub(super) enum PageAuthError {
     /// The link's signature is invalid.
     Forged,
-    /// The link was valid, but was used or has expired.
+    /// The link was valid, but it has been used or has expired.
     Over,
 }
 

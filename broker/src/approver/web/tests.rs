@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Mutex;
 
 use airlock_core::grant::Terms;
+use airlock_core::report::ReportedOutcome;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -293,7 +294,7 @@ async fn malformed_http_request_gets_no_response() {
             "GET / HTTP/1.1\r\n{ours}{}{close}\r\n",
             "x: y\r\n".repeat(5_000)
         ),
-        // A foreign name first and the own name second, and the reverse.
+        // The foreign name first and the real name second, and the reverse.
         format!(
             "POST /answer HTTP/1.1\r\nhost: evil.example\r\n{ours}{close}content-length: {length}\r\n\r\n{yes}"
         ),
@@ -407,4 +408,125 @@ async fn second_link_invalidates_first() {
     let (host, path) = split(&first);
     assert_eq!(status(&get_with(&host, &path, "").await), 410);
     enter(&second).await;
+}
+
+#[tokio::test]
+async fn link_from_another_site_is_led_on_by_the_page() {
+    let (web, _) = start();
+    let (host, path) = split(&web.link().unwrap());
+    let said = get_with(&host, &path, "sec-fetch-site: cross-site\r\n").await;
+    assert_eq!(status(&said), 200, "{said}");
+    assert!(said.contains("refresh: 0; url=/#"), "{said}");
+    assert!(said.contains("set-cookie: airlock-"), "{said}");
+    // The link is used up as usual.
+    assert_eq!(status(&get_with(&host, &path, "").await), 410);
+}
+
+#[tokio::test]
+async fn page_says_what_happened_after_the_answer() {
+    let (web, links) = start();
+    let answer = ask(&web, ARGS);
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let question = open_question(&host, &cookie).await;
+    let yes = json!({"id": question["id"], "nonce": question["nonce"], "answer": "allow-once"});
+    assert_eq!(status(&post_answer(&host, &cookie, &yes).await), 200);
+    assert_eq!(answer.await.unwrap(), Answer::AllowOnce);
+    let asked = asked(ARGS);
+    let run = &asked.asker.as_deref().unwrap().run;
+    let settled = |outcome| {
+        web.settled(&SettledCall {
+            run,
+            call: asked.call,
+            outcome,
+        });
+    };
+    let state = async || {
+        let said = get_with(&host, "/questions", &cookie).await;
+        body(&said)["questions"][0]["state"].clone()
+    };
+    assert_eq!(state().await, "approved");
+    settled(ReportedOutcome::Returned);
+    assert_eq!(state().await, "approved; the call was made");
+    // The first outcome stays.
+    settled(ReportedOutcome::Failed);
+    assert_eq!(state().await, "approved; the call was made");
+}
+
+/// A broker whose runs are suspended when they need an answer.
+async fn suspending(state: &std::path::Path) -> crate::broker::Broker {
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
+    let tool = json!({"name": "create", "inputSchema": schema});
+    let tool = crate::broker::InProcessTool::new("tickets", tool, |args: Value| async move {
+        Ok(args["title"].clone())
+    });
+    crate::broker::Broker::builder()
+        .state_dir(state)
+        .tool(tool)
+        .ask("tickets.*")
+        .unwrap()
+        .approver(crate::approver::SuspendingApprover)
+        .build()
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn question_of_suspended_run_is_answered_and_run_goes_on() {
+    let scratch = crate::tempdir::TempDir::new();
+    let state = scratch.path().join("state");
+    let broker = suspending(&state).await;
+    let script = "return await tickets.create({title: 'a'})";
+    let script = crate::broker::Script::body(script).suspended_after(Duration::ZERO);
+    let paused = broker.run(script).report().await;
+    let (web, links) = start();
+    assert!(
+        !web.remind(),
+        "without a state directory, the page shows no such question"
+    );
+    drop(web);
+    let told = Arc::clone(&links);
+    let web = Web::start(Box::new(move |link| {
+        told.lock().unwrap().push(link.to_owned())
+    }));
+    let web = web.unwrap();
+    let web = web.with_suspended_runs(StateDir::existing(state).unwrap());
+    assert!(web.remind() && web.remind());
+    assert_eq!(
+        links.lock().unwrap().len(),
+        1,
+        "a link that works is not replaced"
+    );
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let shown = async || body(&get_with(&host, "/questions", &cookie).await)["questions"].clone();
+    let question = loop {
+        if let Some(question) = shown().await.as_array().and_then(|it| it.first().cloned()) {
+            break question;
+        }
+    };
+    assert_eq!(question["state"], "open", "{question}");
+    assert_eq!(question["suspended"], true, "{question}");
+    assert_eq!(question["remaining_ms"], Value::Null, "{question}");
+    assert_eq!(question["fields"][0]["lines"][0], "a", "{question}");
+    assert_eq!(question["asker"]["run"], paused.run.as_str(), "{question}");
+    let said = |answer: &str| json!({"id": question["id"], "nonce": question["nonce"], "answer": answer, "uses_max": 3});
+    let more = post_answer(&host, &cookie, &said("allow")).await;
+    assert_eq!(
+        status(&more),
+        400,
+        "the answer is about this call alone: {more}"
+    );
+    let mut yes = said("allow-once");
+    yes.as_object_mut().unwrap().remove("uses_max");
+    let answered = post_answer(&host, &cookie, &yes).await;
+    assert_eq!(status(&answered), 200, "{answered}");
+    assert_eq!(status(&post_answer(&host, &cookie, &yes).await), 409);
+    let over = shown().await;
+    assert_eq!(
+        over[0]["state"], "approved; the run goes on when it is resumed",
+        "{over}"
+    );
+    let run = airlock_core::id::RunId(paused.run.as_str().into());
+    let resumed = broker.resume(Default::default(), &run, Default::default());
+    let report = resumed.unwrap().report().await;
+    assert_eq!(report.value.unwrap().get(), "\"a\"");
 }

@@ -1,6 +1,6 @@
 //! Performs the effects of a run, in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use airlock_core::catalog::ToolOwner;
 use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
 use airlock_core::effect::{Effect, Event, GuestStop};
 use airlock_core::grant::Use;
-use airlock_core::id::{CallId, GrantId};
+use airlock_core::id::{CallId, GrantId, RunId};
 use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::Report;
@@ -22,7 +22,7 @@ use super::JournalWriter;
 use super::inquiries::Inquiries;
 use super::journal_writer::JournalWriteError;
 use super::redact::{self, ReadSources};
-use crate::approver::Approver;
+use crate::approver::{Approver, SettledCall};
 use crate::broker::{
     CallContext, Cancel, IdleFlag, Inner, ReachedLabels, RunSharing, ToolDiscovery, tool_discovery,
 };
@@ -68,8 +68,13 @@ pub(crate) struct EffectRunner<'a> {
     /// Events that were received and not yet passed to the run.
     pub(super) heard: Vec<Event>,
     pub(super) is_cancelled: bool,
+    /// Whether timers and servers must not be polled any more.
+    pub(super) is_runtime_ended: bool,
     /// The servers from which the run got data.
     sources: ReadSources,
+    /// Calls that a person was asked about and that have not ended.
+    asked: HashSet<CallId>,
+    run: Option<RunId>,
 }
 
 impl<'a> EffectRunner<'a> {
@@ -104,7 +109,10 @@ impl<'a> EffectRunner<'a> {
             alarm: None,
             heard: Vec::new(),
             is_cancelled: false,
+            is_runtime_ended: false,
             sources: ReadSources::default(),
+            asked: HashSet::new(),
+            run: None,
         }
     }
 
@@ -236,7 +244,7 @@ impl<'a> EffectRunner<'a> {
                 }
                 Effect::Claim { call, grant } => self.claim(call, grant),
                 Effect::Call(call) => self.call(call, run),
-                Effect::Ask(question) => self.ask(question),
+                Effect::Ask(question) => self.ask(*question),
                 Effect::ForwardInquiry(inquiry) => {
                     let within = Duration::from_millis(self.limits.ask_wall_ms_max);
                     self.inquiries.carry(inquiry, within);
@@ -264,9 +272,31 @@ impl<'a> EffectRunner<'a> {
         let written = self.journal.flush()?;
         for mut event in written.into_iter().filter_map(RunEvent::from_body) {
             redact::event(&self.broker.secrets, &mut event);
+            self.tell_approver(&event);
             (self.watch)(event);
         }
         Ok(())
+    }
+
+    /// Reports the end of a call to the approver that was asked about it.
+    fn tell_approver(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Started { run } => self.run = Some(run.clone()),
+            RunEvent::Asked { call, .. } => {
+                self.asked.insert(*call);
+            }
+            RunEvent::CallSettled { call, outcome, .. } if self.asked.remove(call) => {
+                let approver = self.approver.or_else(|| self.broker.approver());
+                if let (Some(approver), Some(run)) = (approver, &self.run) {
+                    approver.settled(&SettledCall {
+                        run,
+                        call: *call,
+                        outcome: *outcome,
+                    });
+                }
+            }
+            _ => {}
+        }
     }
 
     fn call(&mut self, call: AuthorizedCall, run: &Run) {
@@ -314,9 +344,8 @@ impl<'a> EffectRunner<'a> {
         late: impl FnOnce() -> Reply + 'a,
     ) {
         let bounded = async move {
-            let mut reply = deadline.limit(reply).await.unwrap_or_else(|_| late());
-            redact::reply(&secrets, &mut reply);
-            (id, reply)
+            let reply = deadline.limit(reply).await.unwrap_or_else(|_| late());
+            (id, redact::reply_in_background(secrets, reply).await)
         };
         let (abort, registration) = AbortHandle::new_pair();
         self.aborts.insert(id, abort);

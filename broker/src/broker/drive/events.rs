@@ -35,17 +35,24 @@ impl EffectRunner<'_> {
     }
 
     fn listen(&mut self, cx: &mut Context<'_>) {
-        // Cancellation comes first, so that an interrupted guest does not hide the reason. Nothing
-        // else is polled after it, because the canceller may be about to end the runtime on which
-        // timers and servers live.
-        if self.is_cancelled {
-            return;
-        }
         let _listening = self.cancel.listening();
+        // Cancellation comes first, so that an interrupted guest does not hide the reason.
         if let Poll::Ready(why) = self.cancel.poll(cx) {
+            // Nothing is polled after the end of the runtime on which timers and servers live.
+            let may_wait = !self.cancel.poll_runtime_end(cx);
+            let is_new = !self.is_cancelled || (!may_wait && !self.is_runtime_ended);
             self.is_cancelled = true;
-            self.heard.insert(0, Event::Cancelled { why });
-            return;
+            self.is_runtime_ended |= !may_wait;
+            if is_new {
+                let event = match self.cancel.is_abandoned() {
+                    true => Event::Abandoned { why, may_wait },
+                    false => Event::Cancelled { why, may_wait },
+                };
+                self.heard.insert(0, event);
+            }
+            if is_new || !may_wait {
+                return;
+            }
         }
         // Inquiries come before calls: a server's inquiry is older than its answer.
         let heard = self.inquiries.listen(cx, &self.broker.secrets);

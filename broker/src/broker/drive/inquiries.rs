@@ -43,7 +43,7 @@ struct OpenInquiry {
     /// Whether a name or a choice in the inquiry contains a credential, which cannot be masked
     /// without changing the question.
     is_unfit: bool,
-    /// Taken when the inquiry is passed on to the host.
+    /// The inquiry, until it is passed on to the host.
     inquiry: Option<ServerRequest>,
     abort: Option<AbortHandle>,
     answer: Option<RequestResult>,
@@ -62,6 +62,7 @@ impl<'a> Inquiries<'a> {
         let host = client_bridge.and_then(ClientBridge::host);
         let log_sink = client_bridge.and_then(ClientBridge::log_sink);
         let (router, raised) = RequestRouter::new(abilities, host, log_sink);
+        let router = router.with_progress(client_bridge.and_then(ClientBridge::progress_sink));
         Self {
             router,
             raised,
@@ -87,7 +88,7 @@ impl<'a> Inquiries<'a> {
         !self.open.is_empty()
     }
 
-    /// Returns new inquiries, and the outcomes of those that were passed on to the host.
+    /// Returns new inquiries, and the outcomes of inquiries that were passed on to the host.
     pub(super) fn listen(&mut self, cx: &mut Context<'_>, secrets: &Secrets) -> Vec<Event> {
         let mut heard = Vec::new();
         while let Poll::Ready(Some(raised)) = self.raised.poll_recv(cx) {
@@ -198,9 +199,10 @@ impl<'a> Inquiries<'a> {
     }
 }
 
-/// Masks credentials in a question. Returns whether one stands where a mask would change the
-/// question. In an address to open, only configured credentials are masked: such addresses contain
-/// signatures and tokens of their own, and lead nowhere without them.
+/// Masks credentials in a question. Returns whether the question contains a credential at a place
+/// where a mask would change its meaning. In an address to open, only configured credentials are
+/// masked: such addresses contain signatures and tokens of their own, and lead nowhere without
+/// them.
 fn redact(secrets: &Secrets, params: &mut Value) -> bool {
     let schema = params.get("requestedSchema");
     let is_in_schema = schema.is_some_and(|it| secrets.is_in_schema(it));

@@ -38,19 +38,22 @@ pub(crate) enum JournalWriteError {
     Seal(#[from] airlock_core::journal::SealError),
 }
 
+/// Returns the masking of secrets in journals.
+pub(crate) fn redaction(secrets: &Secrets) -> Redact {
+    if secrets.is_empty() {
+        return Redact::nothing();
+    }
+    let secrets = secrets.clone();
+    Redact::new(move |piece| secrets.redact_piece(piece))
+}
+
 impl JournalWriter {
     pub(crate) fn new(state: StateDir, run: RunId, secrets: &Secrets) -> Self {
-        let redact = if secrets.is_empty() {
-            Redact::nothing()
-        } else {
-            let secrets = secrets.clone();
-            Redact::new(move |text| secrets.redact(text))
-        };
         Self {
             state,
             run,
             file: None,
-            chain: Chain::new(redact),
+            chain: Chain::new(redaction(secrets)),
             pending: PendingEntries::default(),
             end: None,
         }

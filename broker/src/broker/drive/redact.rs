@@ -5,12 +5,16 @@
 //! own masking.
 
 use airlock_core::effect::{GuestStop, Whereabouts};
-use airlock_core::outcome::Reply;
+use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::ReportedCall;
 use sandbox_protocol::{ConsoleLine, ScriptError, Step, StepState};
 
 use crate::run_event::RunEvent;
 use crate::secrets::Secrets;
+
+/// Maximum length of a reply that is masked without another thread. It takes less than a
+/// millisecond.
+const INLINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Whether a run got data only from servers whose credentials are not masked. Only then are they not
 /// masked in the output of its script either, which can contain the data of every server.
@@ -23,7 +27,7 @@ pub(super) enum ReadSources {
 }
 
 impl ReadSources {
-    /// Adds a source, before anything is read from it.
+    /// Adds a source. Must be called before anything is read from the source.
     pub(super) fn add(&mut self, is_unmasked: bool) {
         *self = match (*self, is_unmasked) {
             (Self::Nothing | Self::OnlyUnmasked, true) => Self::OnlyUnmasked,
@@ -40,7 +44,7 @@ impl ReadSources {
     }
 }
 
-/// Masks a server's reply, which may repeat what the server was given.
+/// Masks a server's reply, which may repeat credentials that the server was given.
 pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
     match reply {
         Reply::Result {
@@ -58,6 +62,37 @@ pub(super) fn reply(secrets: &Secrets, reply: &mut Reply) {
         }
         Reply::NotSent { why } | Reply::Lost { why, .. } => secrets.redact_text(why),
         Reply::Changed => {}
+    }
+}
+
+/// Masks a server's reply. A long one is masked on another thread, so that this one can still
+/// cancel the run.
+pub(super) async fn reply_in_background(secrets: Secrets, mut reply: Reply) -> Reply {
+    if bytes(&reply) <= INLINE_BYTES_MAX {
+        self::reply(&secrets, &mut reply);
+        return reply;
+    }
+    let masking = tokio::task::spawn_blocking(move || {
+        self::reply(&secrets, &mut reply);
+        reply
+    });
+    masking.await.unwrap_or_else(|_| Reply::Lost {
+        why: "credentials in the reply could not be masked".into(),
+        cause: LostCause::Unreadable,
+    })
+}
+
+/// Returns the length of the texts that are masked in a reply.
+fn bytes(reply: &Reply) -> usize {
+    match reply {
+        Reply::Result {
+            content,
+            structured_content,
+            ..
+        } => content.len() + structured_content.as_ref().map_or(0, Vec::len),
+        Reply::Refused { message, .. } | Reply::Failed { message, .. } => message.len(),
+        Reply::NotSent { why } | Reply::Lost { why, .. } => why.len(),
+        Reply::Changed => 0,
     }
 }
 
@@ -128,6 +163,8 @@ fn script_error(secrets: &Secrets, error: &mut ScriptError) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt as _;
+
     use airlock_core::id::{CallId, ToolId};
     use airlock_core::journal::Verdict;
     use airlock_core::report::{ReportedDecision, ReportedOutcome};
@@ -154,6 +191,25 @@ mod tests {
         let left = format!("{said:?}");
         assert!(!left.contains(TOKEN), "{left}");
         assert_eq!(left.matches("***").count(), texts, "{left}");
+    }
+
+    /// A run can be cancelled while a long reply is masked.
+    #[tokio::test]
+    async fn long_reply_is_masked_on_another_thread() {
+        for (bytes, is_long) in [(10, false), (2 << 20, true)] {
+            let text = "eyJ-".repeat(bytes / 4);
+            let reply = Reply::NotSent {
+                why: format!("{text}{TOKEN}"),
+            };
+            let mut masking = Box::pin(reply_in_background(secrets(), reply));
+            let done = masking.as_mut().now_or_never();
+            assert_eq!(done.is_none(), is_long, "{bytes}");
+            let done = match done {
+                Some(done) => done,
+                None => masking.await,
+            };
+            assert!(!format!("{done:?}").contains(TOKEN), "{bytes}");
+        }
     }
 
     #[test]
@@ -206,6 +262,7 @@ mod tests {
             outcome: ReportedOutcome::Denied,
             code: None,
             ms: 0,
+            reused_from: None,
         };
         check(vec![reported], |secrets, said| calls(secrets, said), 2);
     }

@@ -9,8 +9,9 @@ use crate::broker::status::ServerState;
 use crate::config::{PolicyConfig, ServerConfig, UnknownKeys};
 use crate::listing_file::ListingStore;
 use crate::secrets::Secrets;
+use crate::target_key::TargetKey;
 use crate::tempdir::TempDir;
-use crate::upstream::{ListProblem, ServerListing, ServerSpec, Transport};
+use crate::upstream::{GroupsAndTags, ListProblem, ServerListing, ServerSpec, Transport};
 
 /// No two of the names are similar enough to be suggested for each other.
 const NAMES: [&str; 3] = ["calendar", "mail", "warehouse"];
@@ -35,6 +36,7 @@ fn listed_with(server: &str, tool: &str, problems: Vec<ListProblem>) -> ServerCh
         server: ServerName(server.into()),
         tools,
         problems,
+        groups_and_tags: GroupsAndTags::default(),
         failure: None,
         era: None,
         version: None,
@@ -68,7 +70,8 @@ fn sources() -> ToolSources {
 fn registry(scratch: &TempDir, recalls: bool) -> ToolRegistry {
     let servers = NAMES.map(server).to_vec();
     let listings = ListingStore::new(scratch.path());
-    let mut server_registry = ServerRegistry::new(servers, None, Secrets::default(), listings);
+    let stored = (listings, TargetKey::open(scratch.path()).unwrap());
+    let mut server_registry = ServerRegistry::new(servers, None, Secrets::default(), stored);
     if recalls {
         server_registry.recall();
     }
@@ -148,7 +151,12 @@ fn only_mismatching_stored_tools_are_forgotten() {
     ] {
         let tool = json!({"name": tool, "inputSchema": {"type": "object"}});
         let tools = std::iter::once((tool.to_string(), None));
-        listings.store(&server(name).spec.digest(), None, tools);
+        listings.store(
+            &server(name).spec.digest(),
+            None,
+            &GroupsAndTags::default(),
+            tools,
+        );
     }
     let registry = registry(&scratch, true);
     assert_eq!(stands(&registry), ["calendar.named", "mail.any"]);

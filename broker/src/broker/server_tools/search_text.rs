@@ -20,7 +20,7 @@ pub(in crate::broker) fn document(description: &Description) -> Document {
     }
 }
 
-/// Returns the search document without the parameters, for which a schema would have to be parsed.
+/// Returns the search document without the parameters, so that no schema is parsed.
 pub(in crate::broker) fn without_parameters(description: &Description) -> Document {
     Document {
         name: description.name.clone(),

@@ -1,5 +1,5 @@
-//! Listens for servers that may have changed, and reads their tools again: at most twice a second,
-//! and later again after a failure.
+//! Listens for servers that may have changed, and reads their tools again. Each list is read at
+//! most twice a second. After a failure, the next attempt comes later.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};

@@ -1,4 +1,5 @@
-//! Tests of idle and unreachable servers, on a clock that is paused while anything works.
+//! Tests of idle and unreachable servers. The clock of these tests stands still while any task
+//! works.
 
 use std::sync::Mutex as Lock;
 
@@ -15,6 +16,7 @@ use crate::broker::tool_checks::CheckRegistry;
 use crate::config::{PolicyConfig, ServerConfig, UnknownKeys};
 use crate::listing_file::ListingStore;
 use crate::secrets::Secrets;
+use crate::target_key::TargetKey;
 use crate::tempdir::TempDir;
 use crate::upstream::Era;
 use crate::upstream::era::EraChoice;
@@ -38,7 +40,8 @@ impl Stage {
             ..ServerConfig::new(fake.spec.clone())
         };
         let listings = ListingStore::new(scratch.path());
-        let server_registry = ServerRegistry::new(vec![server], None, Secrets::default(), listings);
+        let stored = (listings, TargetKey::open(scratch.path()).unwrap());
+        let server_registry = ServerRegistry::new(vec![server], None, Secrets::default(), stored);
         let sources = ToolSources {
             own: Vec::new(),
             label_config: Arc::new(LabelConfig::default()),
@@ -110,7 +113,7 @@ async fn in_flight_call_delays_idle_timeout() {
     stage.joined().await;
     sleep(IDLE - MOMENT).await;
     let call = tokio::spawn(stage.call(2 * TAKES));
-    // Only the time without calls counts: one call may take as long as it needs.
+    // Only the time without calls counts, so one call may take any time.
     sleep(TAKES - MOMENT).await;
     assert_eq!(stage.state(), ServerState::Connected);
     assert_eq!(words(&call.await.unwrap()), "done");

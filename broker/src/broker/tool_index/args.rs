@@ -14,6 +14,18 @@ pub(crate) fn text_of<'a>(
     }
 }
 
+/// Returns a member that must be a whole number, not below zero, if it is present.
+pub(crate) fn count_of(args: &Map<String, Value>, key: &str) -> Result<Option<usize>, String> {
+    match args.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let count = value.as_u64().and_then(|it| usize::try_from(it).ok());
+            let wrong = || format!("`{key}` is not a whole number from 0 on");
+            count.map(Some).ok_or_else(wrong)
+        }
+    }
+}
+
 /// Returns a list of names from an array of strings, or from one string with commas.
 pub(crate) fn names(args: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     const NAMES_MAX: usize = 200;

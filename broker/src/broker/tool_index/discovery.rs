@@ -1,5 +1,6 @@
 //! Answers questions about tools for scripts without a session.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
@@ -31,10 +32,12 @@ impl BrokerDiscovery {
 
 impl ToolDiscovery for BrokerDiscovery {
     fn search(&self, args: &Map<String, Value>) -> Result<Value, String> {
-        search_now(self.tool_index(), args).map(|found| found.structured())
+        search_now(self.tool_index(), args, &BTreeSet::new()).map(|found| found.structured())
     }
 
     fn describe(&self, args: &Map<String, Value>) -> Result<DescribedTools, String> {
-        describe(args, |wanted| Ok(look_up(self.tool_index(), wanted)))
+        describe(args, |wanted| {
+            Ok(look_up(self.tool_index(), wanted, &BTreeSet::new()))
+        })
     }
 }

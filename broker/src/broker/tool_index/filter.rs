@@ -1,5 +1,6 @@
 //! Groups and tags: lists them, and filters tools by them. Each server is a group; further groups
-//! and all tags come from tool files. A reply depends only on the request.
+//! and all tags come from tool files and from servers. Their titles and descriptions come from the
+//! servers' own lists. A reply depends only on the request.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +15,9 @@ const READ_ONLY: &str = "read-only";
 const NAMES_MAX: usize = 200;
 const KEYS: [&str; 2] = ["groups", "tags"];
 
-/// A filter that matches tools in any of the groups that have all of the tags. Without groups it
-/// matches every group, and without a category every category. `tools/list` has no category.
+/// A filter that matches tools in any of the groups that have all of the tags. A filter without
+/// groups matches every group, and a filter without a category matches every category. `tools/list`
+/// has no category.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) groups: Vec<String>,
@@ -74,7 +76,7 @@ fn strings(filter: &Map<String, Value>, key: &str) -> Result<Vec<String>, String
 pub(crate) fn groups_of(known: &ToolSnapshot, shown: &ListedTool) -> Vec<String> {
     let file = known
         .description(&shown.tool.id)
-        .and_then(|it| it.file.as_ref());
+        .and_then(|it| it.metadata.as_ref());
     let mut groups = vec![shown.tool.id.server.0.to_string()];
     for group in file.iter().flat_map(|file| &file.groups) {
         if !groups.contains(group) {
@@ -84,9 +86,9 @@ pub(crate) fn groups_of(known: &ToolSnapshot, shown: &ListedTool) -> Vec<String>
     groups
 }
 
-/// Returns the category from the tool file.
+/// Returns the category from the tool file, or from the server.
 pub(crate) fn category_of(known: &ToolSnapshot, shown: &ListedTool) -> Option<String> {
-    let file = known.description(&shown.tool.id)?.file.as_ref()?;
+    let file = known.description(&shown.tool.id)?.metadata.as_ref()?;
     let category = file.category.as_ref()?;
     Some(codegen::text::neutralise(category))
 }
@@ -94,13 +96,20 @@ pub(crate) fn category_of(known: &ToolSnapshot, shown: &ListedTool) -> Option<St
 pub(crate) fn tags_of(known: &ToolSnapshot, shown: &ListedTool) -> Vec<String> {
     let file = known
         .description(&shown.tool.id)
-        .and_then(|it| it.file.as_ref());
+        .and_then(|it| it.metadata.as_ref());
     let mut tags: Vec<String> = file.iter().flat_map(|it| it.tags.clone()).collect();
     let read_only = READ_ONLY.to_owned();
     if shown.tool.effects.is_known_read_only() && !tags.contains(&read_only) {
         tags.push(read_only);
     }
     tags
+}
+
+fn counted(tools: usize) -> String {
+    match tools {
+        1 => "1 tool".to_owned(),
+        _ => format!("{tools} tools"),
+    }
 }
 
 /// Answers `groups/list`.
@@ -115,12 +124,15 @@ pub(crate) fn groups(tool_index: &ToolIndex) -> Value {
         }
     }
     let entry = |(name, count): (&String, &usize)| {
+        let about = known.groups_and_tags.groups.get(name);
+        let title = about.and_then(|it| it.title.as_ref()).unwrap_or(name);
+        let said = about.and_then(|it| it.description.clone());
         let what = if servers.contains(name.as_str()) {
-            format!("All {count} tools of the server `{name}`")
+            format!("{} of the server `{name}`", counted(*count))
         } else {
-            format!("{count} tools that are used together")
+            said.unwrap_or_else(|| format!("{} in this group", counted(*count)))
         };
-        json!({"name": name, "title": name, "description": what})
+        json!({"name": name, "title": title, "description": what})
     };
     json!({"groups": groups.iter().map(entry).collect::<Vec<_>>()})
 }
@@ -135,9 +147,14 @@ pub(crate) fn tags(tool_index: &ToolIndex) -> Value {
         }
     }
     let entry = |(name, count): (&String, &usize)| {
+        let about = known.groups_and_tags.tags.get(name);
+        let said = about.and_then(|it| it.description.clone());
         let what = match name.as_str() {
-            READ_ONLY => format!("{count} tools that are read-only according to the configuration"),
-            _ => format!("{count} tools across all groups"),
+            READ_ONLY => format!(
+                "{} that the configuration marks as read-only",
+                counted(*count)
+            ),
+            _ => said.unwrap_or_else(|| format!("{} with this tag", counted(*count))),
         };
         json!({"name": name, "description": what})
     };

@@ -36,10 +36,11 @@ pub(crate) struct SearchResult<'a> {
     pub(crate) level: Level,
 }
 
-/// Answers `search_tools`.
+/// Answers `search_tools`. Tools of the `hidden` servers are not found.
 pub(crate) async fn search<'a>(
     tool_index: &'a ToolIndex,
     args: &Map<String, Value>,
+    hidden: &BTreeSet<String>,
 ) -> Result<SearchResult<'a>, String> {
     let wanted = wanted(args)?;
     check(tool_index, &wanted)?;
@@ -51,17 +52,19 @@ pub(crate) async fn search<'a>(
     } else {
         places(tool_index, &wanted)?
     };
-    Ok(found(tool_index, &wanted, places))
+    Ok(found(tool_index, &wanted, places, hidden))
 }
 
 /// Answers `airlock.search` on the current thread.
 pub(crate) fn search_now<'a>(
     tool_index: &'a ToolIndex,
     args: &Map<String, Value>,
+    hidden: &BTreeSet<String>,
 ) -> Result<SearchResult<'a>, String> {
     let wanted = wanted(args)?;
     check(tool_index, &wanted)?;
-    Ok(found(tool_index, &wanted, places(tool_index, &wanted)?))
+    let places = places(tool_index, &wanted)?;
+    Ok(found(tool_index, &wanted, places, hidden))
 }
 
 fn wanted(args: &Map<String, Value>) -> Result<SearchRequest<'_>, String> {
@@ -84,8 +87,11 @@ fn wanted(args: &Map<String, Value>) -> Result<SearchRequest<'_>, String> {
         Some("names") => Level::Names,
         None | Some("lines") => Level::Lines,
         Some("signatures") => Level::Signatures,
+        Some("full") => Level::Full,
         Some(_) => {
-            return Err("invalid `detail`; expected `names`, `lines` or `signatures`".into());
+            return Err(
+                "invalid `detail`; expected `names`, `lines`, `signatures` or `full`".into(),
+            );
         }
     };
     let limit = match args.get("limit") {
@@ -160,7 +166,9 @@ fn found<'a>(
     tool_index: &'a ToolIndex,
     wanted: &SearchRequest<'_>,
     places: Vec<usize>,
+    hidden: &BTreeSet<String>,
 ) -> SearchResult<'a> {
+    let is_hidden = |shown: &&ListedTool| hidden.contains(&*shown.tool.id.server.0);
     let chosen = |shown: &&ListedTool| {
         wanted.servers.is_empty()
             || wanted
@@ -174,6 +182,7 @@ fn found<'a>(
     let now = tool_index.broker.known();
     let fits =
         |shown: &&ListedTool| wanted.filter == Filter::default() || wanted.filter.fits(&now, shown);
+    let shown = shown.filter(|it| !is_hidden(it));
     let mut best: Vec<&ListedTool> = shown.filter(chosen).filter(fits).collect();
     let total = best.len();
     best.truncate(wanted.limit);
@@ -235,7 +244,8 @@ fn absent_servers(tool_index: &ToolIndex) -> Vec<Value> {
     servers.map(entry).collect()
 }
 
-/// Adds the fields that help to choose between similar tools. The details contain all other fields.
+/// Adds the fields that help to choose between similar tools. `get_tool_details` returns all other
+/// fields.
 fn put_metadata(known: &ToolSnapshot, shown: &ListedTool, entry: &mut Map<String, Value>) {
     let Some(description) = known.description(&shown.tool.id) else {
         return;
@@ -243,7 +253,7 @@ fn put_metadata(known: &ToolSnapshot, shown: &ListedTool, entry: &mut Map<String
     if let Some(why) = &description.claims.deprecated {
         entry.insert("deprecated".into(), codegen::text::neutralise(why).into());
     }
-    let Some(file) = &description.file else {
+    let Some(file) = &description.metadata else {
         return;
     };
     for (key, said) in [("category", &file.category), ("version", &file.version)] {

@@ -47,7 +47,7 @@ pub(super) fn run(
     screen: &Screen,
 ) -> Outcome {
     let (said, configured) = ask(options.servers, options.state, environment, screen)?;
-    let loaded = files(options.folder, configured).load()?;
+    let loaded = files(options.folder, configured, said.configured.clone()).load()?;
     let mut found = CheckSummary {
         errors: loaded.problems.clone(),
         ..CheckSummary::default()

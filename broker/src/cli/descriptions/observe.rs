@@ -20,7 +20,7 @@ use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::private_file::StateDir;
 use crate::render::escape;
-use crate::tool_files::{LoadedToolFiles, WriteOutcome};
+use crate::tool_files::{LoadedToolFiles, ToolFiles, WriteOutcome};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ObserveOptions {
@@ -92,6 +92,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
             )),
         }
     }
+    let mut servers = Vec::new();
     if options.servers.names_any() {
         let (said, _) = ask(options.servers, options.state, environment, screen)?;
         let declares = |id: &ToolId| {
@@ -99,6 +100,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
                 .is_some_and(|it| it.output_schema.is_some())
         };
         observed.tools.retain(|id, _| !declares(id));
+        servers = said.configured;
     }
     if observed.without_text > 0 {
         let count = observed.without_text;
@@ -107,7 +109,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
         ));
     }
     match options.to {
-        Some(folder) => write(&observed, folder, options.json),
+        Some(folder) => write(&observed, &files(Some(folder), None, servers), options.json),
         None => show(&observed),
     }
 }
@@ -160,8 +162,7 @@ fn show(observed: &Observations) -> Outcome {
 
 /// Writes tool files. A type that a person wrote stays; a type that was observed earlier is
 /// replaced.
-fn write(observed: &Observations, folder: PathBuf, is_json: bool) -> Outcome {
-    let files = files(Some(folder), None);
+fn write(observed: &Observations, files: &ToolFiles, is_json: bool) -> Outcome {
     let loaded = match files.path().exists() {
         true => files.load()?,
         false => LoadedToolFiles::default(),

@@ -4,20 +4,18 @@ use std::path::PathBuf;
 
 use airlock_core::problem::Problem;
 use clap::Args;
-use codegen::closest::closest;
 use codegen::description::Description;
 use codegen::tool_file::pull::{PullOutcome, pull};
 use serde_json::{Value, json};
 
 use super::{ServerDescriptions, ask, files};
-use crate::cli::options::{ServerOptions, StateOptions, usage};
+use crate::cli::options::{ServerOptions, StateOptions};
 use crate::cli::screen::Screen;
+use crate::cli::servers::{no_servers, unknown_server};
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::render::escape;
 use crate::tool_files::{LoadedToolFiles, ToolFiles};
-
-const SOURCES: &str = "name servers with --server, --mcp-config, --config or --demo";
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PullOptions {
@@ -42,14 +40,10 @@ pub(in crate::cli) struct PullOptions {
 pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Screen) -> Outcome {
     let (said, configured) = ask(options.servers, options.state, environment, screen)?;
     if said.servers.is_empty() {
-        return Err(usage(
-            "there is nothing to pull",
-            "no server is configured, or no server answers",
-            SOURCES,
-        ));
+        return Err(no_servers("there is nothing to pull"));
     }
     check_names(&options.only, &said)?;
-    let files = files(options.to, configured);
+    let files = files(options.to, configured, said.configured.clone());
     let loaded = match files.path().exists() {
         true => files.load()?,
         false => LoadedToolFiles::default(),
@@ -94,16 +88,8 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
 fn check_names(only: &[String], said: &ServerDescriptions) -> Result<(), Problem> {
     for name in only {
         if !said.servers.contains(name) {
-            let near = closest(name, said.servers.iter().map(String::as_str));
-            let next = near.map_or_else(
-                || SOURCES.to_owned(),
-                |near| format!("did you mean `{near}`?"),
-            );
-            return Err(usage(
-                format!("there is no server `{name}`"),
-                "no configured server has this name",
-                next,
-            ));
+            let known: Vec<&str> = said.servers.iter().map(String::as_str).collect();
+            return Err(unknown_server(name, &known));
         }
     }
     Ok(())

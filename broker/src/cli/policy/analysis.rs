@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use airlock_core::catalog::{OWN_SERVER, ToolOwner};
 use airlock_core::id::ToolId;
-use airlock_core::policy::{Place, Policies, Rule};
-use airlock_core::policy_analysis::{Example, FlowSettings, LabelAssumption, Seed, ToolSubject};
+use airlock_core::policy::{Place, Policies, Rule, Vocabulary};
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rules;
 use airlock_core::tool_pattern::ToolPattern;
+use airlock_policy_analysis::{Example, FlowSettings, LabelAssumption, Seed, ToolSubject};
 use codegen::description::Description;
 use serde_json::{Value, json};
 
-use super::table;
+use super::table::{self, KnownTools};
 use crate::broker::tool_discovery;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
@@ -55,9 +55,10 @@ pub(super) fn label_assumption(flow: &FlowConfig) -> LabelAssumption {
     }
 }
 
-/// What the answers are about: the rules, the tools, and the labels of the tools.
+/// The subjects of the answers: the rules, the tools, and the labels of the tools.
 pub(super) struct Coverage {
-    /// For each set of rules: its name, the number of its rules, and of those that apply to a tool.
+    /// For each set of rules, its name, the number of its rules, and the number of rules that apply
+    /// to a tool.
     rules: Vec<(&'static str, usize, usize)>,
     tools: usize,
     /// The tools without labels; `None` if no configuration was named.
@@ -185,10 +186,15 @@ fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
 
 /// Returns the calls in the case files next to the rules. An invalid file only causes a warning
 /// here; `airlock policy test` refuses it.
-pub(super) fn seeds(folders: &[PathBuf], screen: &Screen) -> Vec<Seed> {
+pub(super) fn seeds(
+    folders: &[PathBuf],
+    descriptions: &[Description],
+    screen: &Screen,
+) -> Vec<Seed> {
+    let known = KnownTools::new(Vocabulary::new(), descriptions).if_missing();
     let mut seeds = Vec::new();
     for folder in folders {
-        match of_folder(folder) {
+        match of_folder(folder, &known) {
             Ok(found) => seeds.extend(found),
             Err(problem) => screen.warning(&problem),
         }
@@ -196,11 +202,11 @@ pub(super) fn seeds(folders: &[PathBuf], screen: &Screen) -> Vec<Seed> {
     seeds
 }
 
-fn of_folder(folder: &Path) -> Result<Vec<Seed>, Problem> {
+fn of_folder(folder: &Path, known: &KnownTools) -> Result<Vec<Seed>, Problem> {
     let mut seeds = Vec::new();
     for (name, text) in rule_folder::read(folder, CASES)? {
         if name.ends_with(CASES) {
-            let cases = table::parse(&name, &text)?.cases.into_iter();
+            let cases = table::parse(&name, &text, known)?.cases.into_iter();
             seeds.extend(cases.map(|case| Seed {
                 tool: case.tool,
                 args: case.args,

@@ -1,11 +1,11 @@
-//! `airlock policy can`: the possible decisions about calls, tool by tool, with an example or a
-//! proof that there is none.
+//! `airlock policy can`: shows the possible decisions about calls, tool by tool. For each decision
+//! there is an example, or a proof that no call gets the decision.
 
 use std::path::PathBuf;
 
 use airlock_core::level::Level;
-use airlock_core::policy_analysis::{LabelAssumption, Seed, ToolSubject};
 use airlock_core::rules::Rules;
+use airlock_policy_analysis::{LabelAssumption, Seed, ToolSubject};
 use serde_json::{Value, json};
 
 use super::analysis;
@@ -36,7 +36,7 @@ pub(in crate::cli) struct CanOptions {
 
 /// Everything that the output shows.
 struct Shown<'a> {
-    told: &'a [ToolAnswers],
+    by_tool: &'a [ToolAnswers],
     prover: &'a Prover,
     rules: &'a Rules,
     coverage: analysis::Coverage,
@@ -63,15 +63,15 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     };
     let wanted = options.tool.as_deref();
     let subjects = analysis::subjects(&opened.descriptions, &opened.flow, wanted, screen)?;
-    let seeds = analysis::seeds(&folders, screen);
+    let seeds = analysis::seeds(&folders, &opened.descriptions, screen);
     let levels: &[Level] = match options.auto {
         true => &[Level::Allow],
         false => &[Level::Allow, Level::AskRun, Level::AskCall],
     };
     let mut prover = Prover::find(environment);
-    let told = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
+    let by_tool = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
     let shown = Shown {
-        told: &told,
+        by_tool: &by_tool,
         prover: &prover,
         rules: &opened.rules,
         coverage: analysis::Coverage::new(&[("", &opened.rules)], &subjects, &opened.flow),
@@ -82,14 +82,16 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
         PolicyFormat::Json => print_json(&shown.as_json())?,
         PolicyFormat::Sarif => {
             let files = Files::of_rules(folders.iter().chain(&tightening))?;
-            files.print_sarif(&as_sarif(&told, &opened.rules))?;
+            files.print_sarif(&as_sarif(&by_tool, &opened.rules))?;
         }
     }
     let is_open = |it: &LevelAnswer| matches!(it.found, Reachability::Open { .. });
-    Ok(match told.iter().flat_map(|it| &it.answers).any(is_open) {
-        true => exit::OPEN,
-        false => exit::DONE,
-    })
+    Ok(
+        match by_tool.iter().flat_map(|it| &it.answers).any(is_open) {
+            true => exit::OPEN,
+            false => exit::DONE,
+        },
+    )
 }
 
 async fn all(
@@ -116,8 +118,8 @@ async fn all(
 
 impl Shown<'_> {
     fn text(&self) -> String {
-        let mut text: String = self.told.iter().map(of_tool).collect();
-        text.push_str(&summary(self.told));
+        let mut text: String = self.by_tool.iter().map(of_tool).collect();
+        text.push_str(&summary(self.by_tool));
         text.push_str(&self.coverage.text());
         text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
         text.push_str(&analysis::assumed_lines(
@@ -131,7 +133,7 @@ impl Shown<'_> {
     fn as_json(&self) -> Value {
         let (prover, rules) = (self.prover, Some(self.rules));
         json!({
-            "tools": self.told.iter().map(tool_json).collect::<Vec<_>>(),
+            "tools": self.by_tool.iter().map(tool_json).collect::<Vec<_>>(),
             "checked": self.coverage.json(),
             "solver": prover.witness().map(|it| it.display().to_string()),
             "trouble": prover.trouble(),
@@ -141,9 +143,9 @@ impl Shown<'_> {
 }
 
 /// Formats the tool's name, then its answer for each level.
-fn of_tool(told: &ToolAnswers) -> String {
-    let mut text = format!("{}\n", told.tool);
-    for answer in &told.answers {
+fn of_tool(tool_answers: &ToolAnswers) -> String {
+    let mut text = format!("{}\n", tool_answers.tool);
+    for answer in &tool_answers.answers {
         let how = words(answer.level);
         match &answer.found {
             Reachability::Example(example) => {
@@ -175,21 +177,21 @@ fn words(level: Level) -> &'static str {
 }
 
 /// Formats `12 tools: 3 can be called without asking, 8 cannot, 1 open`.
-fn summary(told: &[ToolAnswers]) -> String {
+fn summary(by_tool: &[ToolAnswers]) -> String {
     let count = |is: fn(&Reachability) -> bool| {
         let of = |it: &&ToolAnswers| it.answers.first().is_some_and(|answer| is(&answer.found));
-        told.iter().filter(of).count()
+        by_tool.iter().filter(of).count()
     };
     let can = count(|it| matches!(it, Reachability::Example(_)));
     let never = count(|it| matches!(it, Reachability::Never(_)));
     let open = count(|it| matches!(it, Reachability::Open { .. }));
     format!(
         "{}: {can} can be called without asking, {never} cannot, {open} open\n",
-        counted(told.len(), "tool")
+        counted(by_tool.len(), "tool")
     )
 }
 
-fn tool_json(told: &ToolAnswers) -> Value {
+fn tool_json(tool_answers: &ToolAnswers) -> Value {
     let answer = |answer: &LevelAnswer| {
         let level = answer.level.as_str();
         match &answer.found {
@@ -205,14 +207,14 @@ fn tool_json(told: &ToolAnswers) -> Value {
             }
         }
     };
-    let answers: Vec<Value> = told.answers.iter().map(answer).collect();
-    json!({"tool": told.tool, "answers": answers})
+    let answers: Vec<Value> = tool_answers.answers.iter().map(answer).collect();
+    json!({"tool": tool_answers.tool, "answers": answers})
 }
 
 const UNASKED: &str = "may-run-unasked";
 const OPEN: &str = "not-proved";
 
-fn as_sarif(told: &[ToolAnswers], rules: &Rules) -> Sarif {
+fn as_sarif(by_tool: &[ToolAnswers], rules: &Rules) -> Sarif {
     let mut log = Sarif {
         rules: vec![
             (UNASKED, "A call can be made without asking a person"),
@@ -224,7 +226,7 @@ fn as_sarif(told: &[ToolAnswers], rules: &Rules) -> Sarif {
         ],
         results: Vec::new(),
     };
-    for ToolAnswers { tool, answers } in told {
+    for ToolAnswers { tool, answers } in by_tool {
         for answer in answers {
             let how = words(answer.level);
             let result = match &answer.found {

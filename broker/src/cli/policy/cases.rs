@@ -6,20 +6,22 @@ mod output;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use airlock_core::policy::{
-    InvalidPolicies, Place, Policies, PolicyFile, PolicyVerdict, Vocabulary,
-};
+use airlock_core::policy::{InvalidPolicies, Place, Policies, PolicyFile, PolicyVerdict};
 use airlock_core::problem::Problem;
+use airlock_policy_analysis::findings_with_checked_fixes;
 use clap::{Args, ValueEnum};
 use codegen::closest::closest;
 use serde::Serialize;
 
 use super::check;
 use super::format::{Files, PolicyFormat};
-use super::table::{self, CaseFile, PolicyCase};
+use super::table::{self, CaseFile, KnownTools, PolicyCase};
+use crate::broker::vocabulary_of;
+use crate::cli::options::usage;
 use crate::cli::screen::Screen;
+use crate::cli::types::saved;
 use crate::cli::{Outcome, exit, print};
-use crate::config::{policies, rule_folder};
+use crate::config::{Config, Environment, Flags, policies, rule_folder};
 
 const ENDING: &str = "cases.toml";
 
@@ -28,6 +30,16 @@ pub(in crate::cli) struct TestOptions {
     /// Folders that contain rules and their cases
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
+    /// Take the groups, roots and marks of tools from an airlock.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Take the tools from a lock file, so that the cases need no [tools] tables [default: the
+    /// configured lock file, with --config]
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    lock: Option<PathBuf>,
+    /// Take the tools from a saved tools/list result
+    #[arg(long, value_name = "[NAME=]FILE")]
+    from: Vec<String>,
     /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
     format: TestFormat,
@@ -50,6 +62,33 @@ enum TestFormat {
 }
 
 impl TestOptions {
+    /// Returns the tools that the configuration and a file of descriptions describe.
+    fn known(&self, environment: &Environment, screen: &Screen) -> Result<KnownTools, Problem> {
+        if self.config.is_none() && self.lock.is_none() && self.from.is_empty() {
+            return Ok(KnownTools::default());
+        }
+        let flags = Flags {
+            config: self.config.clone(),
+            roots_absent: true,
+            ..Flags::default()
+        };
+        let config = Config::load(flags, environment)?;
+        let folder = config.descriptions.clone();
+        let found = match self.lock.as_ref().or(config.lock.as_ref()) {
+            _ if !self.from.is_empty() => saved::read(&self.from, folder)?,
+            Some(lock) => saved::locked(lock, folder)?,
+            None => {
+                let why =
+                    "the configuration describes groups, and names no lock file with the tools";
+                let next = "add --lock FILE; `airlock lock` writes the file";
+                return Err(usage("there are no tools for the cases", why, next));
+            }
+        };
+        found.problems.iter().for_each(|it| screen.warning(it));
+        let vocabulary = vocabulary_of(&config, &found.descriptions);
+        Ok(KnownTools::new(vocabulary, &found.descriptions))
+    }
+
     fn format(&self) -> TestFormat {
         if self.json {
             TestFormat::Json
@@ -91,19 +130,20 @@ struct Failure {
     reasons: Vec<String>,
 }
 
-pub(super) fn run(options: &TestOptions, screen: &Screen) -> Outcome {
+pub(super) fn run(options: &TestOptions, environment: &Environment, screen: &Screen) -> Outcome {
+    let known = options.known(environment, screen)?;
     let mut files = Vec::new();
     let mut tables = Vec::new();
     for folder in &options.folders {
         files.extend(policies::read(folder, false)?);
         for (name, text) in rule_folder::read(folder, ENDING)? {
             if name.ends_with(ENDING) {
-                tables.push(table::parse(&name, &text)?);
+                tables.push(table::parse(&name, &text, &known)?);
             }
         }
     }
     let places = Files::of_rules(&options.folders)?.with(&options.folders, ENDING)?;
-    match decide(&files, tables).map_err(InvalidPolicies::into_findings_with_fixes) {
+    match decide(&files, tables, known).map_err(findings_with_checked_fixes) {
         Ok(results) => {
             if results.rules.is_empty() && results.cases.is_empty() {
                 screen.warning(&Problem::new(
@@ -127,7 +167,11 @@ pub(super) fn run(options: &TestOptions, screen: &Screen) -> Outcome {
     }
 }
 
-fn decide(files: &[PolicyFile], tables: Vec<CaseFile>) -> Result<Results, InvalidPolicies> {
+fn decide(
+    files: &[PolicyFile],
+    tables: Vec<CaseFile>,
+    known: KnownTools,
+) -> Result<Results, InvalidPolicies> {
     let mut results = Results::default();
     let is_empty = tables.iter().all(|table| table.cases.is_empty());
     let servers: BTreeSet<String> = tables
@@ -148,7 +192,7 @@ fn decide(files: &[PolicyFile], tables: Vec<CaseFile>) -> Result<Results, Invali
     }
     if is_empty {
         // Rules are parsed even if there are no cases.
-        results.know(&Policies::load(files, Vocabulary::new(), true)?);
+        results.know(&Policies::load(files, known.vocabulary, true)?);
     }
     Ok(results)
 }

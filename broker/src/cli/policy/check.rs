@@ -9,6 +9,7 @@ use airlock_core::id::ToolId;
 use airlock_core::policy::{Finding, Kind, Place, Policies, Severity};
 use airlock_core::problem::Problem;
 use airlock_core::rules::{IdleReason, IdleRule};
+use airlock_policy_analysis::advice;
 use clap::Args;
 use codegen::closest::closest;
 use codegen::description::Description;
@@ -94,7 +95,8 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
     };
     let own = tool_discovery::descriptions(own);
     let id = |it: &Description| ToolId::parse(&format!("{}.{}", it.server, it.name)).ok();
-    let tools = opened.descriptions.iter().chain(&own).filter_map(id);
+    let of_servers: Vec<ToolId> = opened.descriptions.iter().filter_map(id).collect();
+    let tools = of_servers.iter().cloned().chain(own.iter().filter_map(id));
     let tools: Vec<ToolId> = tools.collect();
     let tools: Vec<&ToolId> = tools.iter().collect();
     let pattern = |IdleRule { rule, why }: IdleRule<'_>| {
@@ -125,11 +127,40 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
         let (why, next) = (LabelMisfit::WHY, LabelMisfit::NEXT);
         Finding::new(Kind::LabelUnfitting, place, what, why, next)
     };
-    let labels = misfits(&opened.flow.label_config, &opened.descriptions);
-    // Without any server's tools, a pattern that matches none says nothing.
+    let configured = &opened.flow.label_config;
+    let labels = misfits(configured, &opened.descriptions);
+    let unmatched = configured.unmatched(&of_servers).into_iter().map(|it| {
+        let next = it.closest.map_or_else(
+            || "correct the name, or remove the table".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        let what = "these labels match no tool";
+        Finding::new(Kind::LabelUnmatched, place(&it.origin), what, it.what, next)
+    });
+    let missing = configured
+        .missing(&of_servers)
+        .into_iter()
+        .map(|(tool, origin)| {
+            Finding::new(
+                Kind::LabelMissing,
+                place(origin),
+                format!("no label describes `{tool}`"),
+                "a tool without labels counts as able to read and write everything",
+                format!(
+                    "write a table [labels.{}.tools.\"{}\"]",
+                    tool.server.0, tool.tool.0
+                ),
+            )
+        });
+    // If no tools are known, a pattern that matches none is not a finding.
     let tools = (!opened.descriptions.is_empty()).then_some(tools.as_slice());
     let patterns = opened.rules.idle(tools).into_iter().map(pattern);
-    patterns.chain(labels.into_iter().map(label)).collect()
+    let labels = labels.into_iter().map(label);
+    patterns
+        .chain(labels)
+        .chain(unmatched)
+        .chain(missing)
+        .collect()
 }
 
 /// Returns the place that an origin such as `airlock.toml:12` names.
@@ -211,7 +242,7 @@ impl PolicyCheckReport {
     fn new(policies: &Policies) -> Self {
         let id = |rule: &airlock_core::policy::Rule| rule.id.to_string();
         Self {
-            findings: policies.advice(),
+            findings: advice(policies),
             excepted: 0,
             rules: policies.rules().iter().map(id).collect(),
             places: policies

@@ -1,10 +1,10 @@
-//! `airlock policy diff`: the calls that a change of rules newly allows or no longer allows, tool
-//! by tool.
+//! `airlock policy diff`: shows the calls that a change of rules newly allows or no longer allows,
+//! tool by tool.
 
 use std::path::PathBuf;
 
-use airlock_core::policy_analysis::{DecisionChange, Example, LabelAssumption, ToolSubject};
 use airlock_core::rules::Rules;
+use airlock_policy_analysis::{DecisionChange, Example, LabelAssumption, ToolSubject};
 use serde_json::{Value, json};
 
 use super::analysis;
@@ -27,8 +27,8 @@ pub(in crate::cli) struct DiffOptions {
     /// Compare only these tools: SERVER.TOOL, where * matches any characters
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
-    /// Exit with 32 instead of 34 if airlock can neither show nor exclude that a call is newly
-    /// allowed or needs less approval
+    /// Exit with 32 instead of 34 if airlock cannot prove that no call is newly allowed or needs
+    /// less approval
     #[arg(long)]
     require_proof: bool,
     #[command(flatten)]
@@ -60,7 +60,7 @@ struct Direction {
 
 /// Everything that the output shows.
 struct Shown<'a> {
-    told: &'a [ToolChange],
+    by_tool: &'a [ToolChange],
     prover: &'a Prover,
     new_rules: &'a Rules,
     coverage: analysis::Coverage,
@@ -83,13 +83,13 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
     let subjects = analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?;
-    let seeds = analysis::seeds(&folders, screen);
+    let seeds = analysis::seeds(&folders, &before.descriptions, screen);
     let mut prover = Prover::find(environment);
     let pair = RulePair {
         old: &before.rules,
         new: &after.rules,
     };
-    let told = runtime()?.block_on(async {
+    let by_tool = runtime()?.block_on(async {
         let mut all = Vec::new();
         for subject in &subjects {
             all.push(of_tool(&mut prover, pair, subject, &seeds).await);
@@ -98,7 +98,7 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     });
     let all = [("old ", &*before.rules), ("new ", &*after.rules)];
     let shown = Shown {
-        told: &told,
+        by_tool: &by_tool,
         prover: &prover,
         new_rules: pair.new,
         coverage: analysis::Coverage::new(&all, &subjects, &before.flow),
@@ -109,10 +109,10 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         PolicyFormat::Json => print_json(&shown.as_json())?,
         PolicyFormat::Sarif => {
             let files = Files::of_rules(std::iter::once(&options.new).chain(&tightening))?;
-            files.print_sarif(&as_sarif(&told, pair.new))?;
+            files.print_sarif(&as_sarif(&by_tool, pair.new))?;
         }
     }
-    let overall = overall(&told);
+    let overall = overall(&by_tool);
     let unproved = options.require_proof && overall.widened == Answer::Open;
     Ok(match overall.widened == Answer::Yes || unproved {
         true => exit::POLICY,
@@ -125,7 +125,7 @@ async fn of_tool(
     prover: &mut Prover,
     pair: RulePair<'_>,
     subject: &ToolSubject,
-    seeds: &[airlock_core::policy_analysis::Seed],
+    seeds: &[airlock_policy_analysis::Seed],
 ) -> ToolChange {
     ToolChange {
         tool: subject.tool.to_string(),
@@ -169,8 +169,8 @@ impl Direction {
     }
 }
 
-fn overall(told: &[ToolChange]) -> Direction {
-    let all = || told.iter().map(|it| Direction::from_change(&it.change));
+fn overall(by_tool: &[ToolChange]) -> Direction {
+    let all = || by_tool.iter().map(|it| Direction::from_change(&it.change));
     Direction {
         widened: all().map(|it| it.widened).max().unwrap_or(Answer::No),
         narrowed: all().map(|it| it.narrowed).max().unwrap_or(Answer::No),
@@ -179,8 +179,8 @@ fn overall(told: &[ToolChange]) -> Direction {
 
 /// Returns the basis of all results without a change: `Proof` if any of them needed a solver.
 /// Returns `None` if there are no such results.
-fn ground(told: &[ToolChange]) -> Option<ProofGround> {
-    let both = told
+fn ground(by_tool: &[ToolChange]) -> Option<ProofGround> {
+    let both = by_tool
         .iter()
         .flat_map(|it| [&it.change.widened, &it.change.narrowed]);
     let grounds = both.filter_map(|parted| match parted {
@@ -194,7 +194,7 @@ impl Shown<'_> {
     /// Lists the tools that change, and those for which this is open.
     fn text(&self) -> String {
         let mut text = String::new();
-        for ToolChange { tool, change } in self.told {
+        for ToolChange { tool, change } in self.by_tool {
             let direction = Direction::from_change(change);
             if direction.as_str() == "equal" {
                 continue;
@@ -214,22 +214,24 @@ impl Shown<'_> {
         }
         let of = |word: &str| {
             let is = |it: &&ToolChange| Direction::from_change(&it.change).as_str() == word;
-            self.told.iter().filter(is).count()
+            self.by_tool.iter().filter(is).count()
         };
         text.push_str(&format!(
             "{}: {}; {} widened, {} narrowed, {} both, {} equal, {} open",
-            counted(self.told.len(), "tool"),
-            overall(self.told).as_str(),
+            counted(self.by_tool.len(), "tool"),
+            overall(self.by_tool).as_str(),
             of("widened"),
             of("narrowed"),
             of("both"),
             of("equal"),
             of("open"),
         ));
-        text.push_str(&match (overall(self.told).is_open(), ground(self.told)) {
-            (false, Some(ground)) => format!(" ({})\n", ground.words()),
-            _ => "\n".to_owned(),
-        });
+        text.push_str(
+            &match (overall(self.by_tool).is_open(), ground(self.by_tool)) {
+                (false, Some(ground)) => format!(" ({})\n", ground.words()),
+                _ => "\n".to_owned(),
+            },
+        );
         text.push_str(&self.coverage.text());
         text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
         text.push_str(&analysis::assumed_lines(
@@ -255,12 +257,12 @@ fn of_apart(word: &str, (old, new): &DecisionChange) -> String {
 impl Shown<'_> {
     fn as_json(&self) -> Value {
         let (prover, rules) = (self.prover, Some(self.new_rules));
-        let overall = overall(self.told);
+        let overall = overall(self.by_tool);
         json!({
             "change": overall.as_str(),
             "open": overall.is_open(),
-            "how": ground(self.told).map(ProofGround::as_str),
-            "tools": self.told.iter().map(tool_json).collect::<Vec<_>>(),
+            "how": ground(self.by_tool).map(ProofGround::as_str),
+            "tools": self.by_tool.iter().map(tool_json).collect::<Vec<_>>(),
             "checked": self.coverage.json(),
             "solver": prover.witness().map(|it| it.display().to_string()),
             "trouble": prover.trouble(),
@@ -269,7 +271,7 @@ impl Shown<'_> {
     }
 }
 
-fn tool_json(told: &ToolChange) -> Value {
+fn tool_json(tool_change: &ToolChange) -> Value {
     let side =
         |example: &Example| json!({"level": example.level.as_str(), "reasons": example.reasons});
     let parted = |parted: &DiffOutcome| match parted {
@@ -282,10 +284,10 @@ fn tool_json(told: &ToolChange) -> Value {
         DiffOutcome::Open { why } => json!({"found": null, "how": "open", "why": why}),
     };
     json!({
-        "tool": told.tool,
-        "change": Direction::from_change(&told.change).as_str(),
-        "widened": parted(&told.change.widened),
-        "narrowed": parted(&told.change.narrowed),
+        "tool": tool_change.tool,
+        "change": Direction::from_change(&tool_change.change).as_str(),
+        "widened": parted(&tool_change.change.widened),
+        "narrowed": parted(&tool_change.change.narrowed),
     })
 }
 
@@ -293,7 +295,7 @@ const WIDENED: &str = "widened";
 const NARROWED: &str = "narrowed";
 const OPEN: &str = "not-proved";
 
-fn as_sarif(told: &[ToolChange], new_rules: &Rules) -> Sarif {
+fn as_sarif(by_tool: &[ToolChange], new_rules: &Rules) -> Sarif {
     let mut log = Sarif {
         rules: vec![
             (WIDENED, "A call is newly allowed, or needs less approval"),
@@ -309,7 +311,7 @@ fn as_sarif(told: &[ToolChange], new_rules: &Rules) -> Sarif {
         ],
         results: Vec::new(),
     };
-    for ToolChange { tool, change } in told {
+    for ToolChange { tool, change } in by_tool {
         for (rule, parted) in [(WIDENED, &change.widened), (NARROWED, &change.narrowed)] {
             let result = match parted {
                 DiffOutcome::Example(apart) => {

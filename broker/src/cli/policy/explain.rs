@@ -1,10 +1,10 @@
 //! `airlock policy explain`: explains the decision on a recorded call or on a described one. The
-//! texts about a recorded call come from its journal. The texts about another call are those that a
-//! run's journal would contain.
+//! texts about a recorded call come from its journal. For any other call, the texts are the same as
+//! in the journal of a run with this call.
 
 use std::path::{Path, PathBuf};
 
-use airlock_core::call::{Args, Call, Site};
+use airlock_core::call::{Args, Call, CallHistory, Site};
 use airlock_core::catalog::ToolOwner;
 use airlock_core::facts::Facts;
 use airlock_core::flow::large_texts;
@@ -29,7 +29,7 @@ use crate::cli::{Outcome, exit, input, print, print_json, runs};
 use crate::config::Environment;
 use crate::render::{self, Explanation};
 
-/// Bounds larger than any call.
+/// Bounds that are larger than any call.
 const BOUNDS: Bounds = Bounds {
     bytes_max: 16 * 1024 * 1024,
     depth_max: 128,
@@ -57,7 +57,7 @@ pub(in crate::cli) struct ExplainOptions {
 const SHOWN: &str = "the session was shown the tool with its current description, and the call is \
                      within the limits; other calls are refused before any rule is evaluated";
 
-/// A call that is in no journal. Facts that are not given take their worst value.
+/// A call that is in no journal. Facts that are not given have their worst value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HypotheticalCall {
@@ -171,10 +171,11 @@ fn asked(answer: AnswerWord) -> String {
         AnswerWord::AllowOnce
         | AnswerWord::AllowDeclassified
         | AnswerWord::AllowTool
-        | AnswerWord::Refuse => {
+        | AnswerWord::Refuse
+        | AnswerWord::Stated => {
             format!("answered {}", render::word(&answer))
         }
-        AnswerWord::Unanswered => "no answer came".to_owned(),
+        AnswerWord::Unanswered => "no person answered".to_owned(),
         AnswerWord::Invalid => "invalid answer".to_owned(),
         AnswerWord::Withdrawn => "the question was withdrawn".to_owned(),
     };
@@ -268,6 +269,7 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
             args: canonical,
             site: Site::default(),
             facts: Some(facts.into()),
+            history: CallHistory::default(),
         };
         let consulted = opened.rules.consult_for_owner(owner, &call);
         let RuleVerdict {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use airlock_core::policy::{Finding, Kind, Policies};
-use airlock_core::policy_analysis::{Idle, LabelAssumption};
 use airlock_core::problem::Problem;
+use airlock_policy_analysis::{Idle, LabelAssumption, idle_finding};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl Proofs {
             .filter_map(|it| it.rule.clone())
             .collect();
         let mut prover = Prover::find(environment);
-        let seeds = analysis::seeds(folders, screen);
+        let seeds = analysis::seeds(folders, &opened.descriptions, screen);
         let review = Review {
             policies,
             subjects: &subjects,
@@ -80,7 +80,7 @@ impl Proofs {
                 ProofGround::Proof => "proved by cvc5",
                 ProofGround::Text => ground.words(),
             };
-            policies.idle_by(idle, how)
+            idle_finding(policies, idle, how)
         };
         self.reviewed.idle.iter().filter_map(finding).collect()
     }

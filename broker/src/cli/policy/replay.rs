@@ -6,7 +6,7 @@ mod output;
 
 use std::path::PathBuf;
 
-use airlock_core::call::{Args, Call};
+use airlock_core::call::{Args, Call, CallHistory};
 use airlock_core::code::Code;
 use airlock_core::facts::Facts;
 use airlock_core::id::{CallId, ToolId};
@@ -223,6 +223,7 @@ fn compared(journal: &VerifiedJournal, call: CallId, opened: &RuleSources) -> Op
                 args: args.clone(),
                 site,
                 facts: Some(facts.unwrap_or_else(|| Facts::default().into())),
+                history: CallHistory::default(),
             },
             opened,
         ),
@@ -285,7 +286,7 @@ fn of_rules(consulted: RuleVerdict) -> DecisionSummary {
 }
 
 fn change(then: &DecisionSummary, now: &DecisionSummary) -> Change {
-    let rank = |told: &DecisionSummary| match told.level {
+    let rank = |summary: &DecisionSummary| match summary.level {
         Level::Allow => 0,
         // A journal does not record which kind of approval was required.
         Level::AskRun | Level::AskCall => 1,

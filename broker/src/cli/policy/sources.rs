@@ -6,10 +6,11 @@ use std::sync::Arc;
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rules;
+use airlock_policy_analysis::findings_with_checked_fixes;
 use clap::Args;
 use codegen::description::Description;
 
-use crate::broker::{Broker, BuildError, policies_of, policy_problems};
+use crate::broker::{Broker, BuildError, policy_problems, rules_of};
 use crate::cli::options::{ServerOptions, StateOptions, usage};
 use crate::cli::run::build_problem;
 use crate::cli::runtime;
@@ -52,6 +53,19 @@ impl SourceOptions {
         &self.tighten
     }
 
+    /// Returns the flags that name the file of the tools, as a shell reads them. There are none if
+    /// the tools come from servers.
+    pub(super) fn file_flags(&self) -> Option<String> {
+        let lock = self.servers.lock.iter();
+        let lock = lock.map(|it| ("--lock", it.display().to_string()));
+        let from = self.from.iter().map(|it| ("--from", it.clone()));
+        let flags = lock.chain(from);
+        let flags: Vec<String> = flags
+            .map(|(flag, value)| format!("{flag} {}", shell_word(&value)))
+            .collect();
+        (!flags.is_empty()).then(|| flags.join(" "))
+    }
+
     pub(super) fn open(
         self,
         folders: Vec<PathBuf>,
@@ -65,7 +79,7 @@ impl SourceOptions {
         }
     }
 
-    /// Opens two folders for the same tools, those found for the first folder.
+    /// Opens two folders for the same tools. The tools are those found for the first folder.
     pub(super) fn open_pair(
         self,
         old: &Path,
@@ -75,7 +89,7 @@ impl SourceOptions {
     ) -> Result<(RuleSources, RuleSources), LoadError> {
         let folders = |folder: &Path| vec![folder.to_owned()];
         let before = self.clone().open(folders(old), environment, screen)?;
-        // Both folders are loaded the same way, wherever the tools came from.
+        // Both folders are loaded in the same way, whatever the source of the tools was.
         let both = [old, new].map(|folder| -> Result<RuleSources, LoadError> {
             let config = Config::load(self.clone().into_flags(folders(folder))?, environment)?;
             let rules = rules_of(&config, &before.descriptions)?;
@@ -108,8 +122,8 @@ impl SourceOptions {
             let (rules, descriptions) = (broker.rules(), broker.descriptions());
             let problems = broker.problems();
             broker.close().await;
-            let told = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
-            let problems = problems.iter().filter(|problem| told(&problem.code));
+            let is_shown = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
+            let problems = problems.iter().filter(|problem| is_shown(&problem.code));
             problems.for_each(|problem| screen.warning(problem));
             Ok(RuleSources {
                 rules,
@@ -160,13 +174,13 @@ impl SourceOptions {
     }
 }
 
-fn rules_of(config: &Config, descriptions: &[Description]) -> Result<Rules, LoadError> {
-    let policies = policies_of(config, descriptions)?;
-    let rules = Rules::new(config.rules.clone(), false);
-    Ok(match policies {
-        Some(policies) => rules.with_policies(Arc::new(policies)),
-        None => rules,
-    })
+/// Quotes a word for a shell if it is not plain.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }
 
 impl From<Problem> for LoadError {
@@ -178,7 +192,7 @@ impl From<Problem> for LoadError {
 impl From<BuildError> for LoadError {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Policies(invalid) => Self::Rules(invalid.into_findings_with_fixes()),
+            BuildError::Policies(invalid) => Self::Rules(findings_with_checked_fixes(invalid)),
             error => Self::Other(build_problem(error)),
         }
     }

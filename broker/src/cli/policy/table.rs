@@ -1,7 +1,8 @@
-//! A case file: the tools that its cases need, and the cases. Facts that a case does not give take
-//! their worst value.
+//! Reads a case file: the cases, and the tools that the cases need. Facts that a case does not give
+//! have their worst value.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use airlock_core::call::Args;
 use airlock_core::catalog::Effects;
@@ -23,6 +24,47 @@ pub(super) struct CaseFile {
     pub(super) vocabulary: Vocabulary,
     pub(super) servers: BTreeSet<String>,
     pub(super) cases: Vec<PolicyCase>,
+}
+
+/// The tools that a configuration and a lock file already describe, for all case files.
+pub(super) struct KnownTools {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) servers: BTreeSet<String>,
+    /// By the tool's name, such as `server.tool`.
+    validators: BTreeMap<String, Arc<Validator>>,
+    /// Whether a case file may describe these tools too. Its own table then counts.
+    may_be_described: bool,
+}
+
+impl Default for KnownTools {
+    /// Returns no tools, and the groups that always exist.
+    fn default() -> Self {
+        Self::new(Vocabulary::new(), &[])
+    }
+}
+
+impl KnownTools {
+    /// A tool whose input schema is invalid is left out, because no call of it can be made.
+    pub(super) fn new(vocabulary: Vocabulary, descriptions: &[Description]) -> Self {
+        let validator = |it: &Description| {
+            let validator = Validator::compile(&it.input_schema).ok()?;
+            Some((format!("{}.{}", it.server, it.name), Arc::new(validator)))
+        };
+        Self {
+            vocabulary,
+            servers: descriptions.iter().map(|it| it.server.clone()).collect(),
+            validators: descriptions.iter().filter_map(validator).collect(),
+            may_be_described: false,
+        }
+    }
+
+    /// Returns the same tools, for case files that may describe them too.
+    pub(super) fn if_missing(self) -> Self {
+        Self {
+            may_be_described: true,
+            ..self
+        }
+    }
 }
 
 pub(super) struct PolicyCase {
@@ -77,7 +119,7 @@ struct CaseTable {
     rules: BTreeSet<String>,
 }
 
-pub(super) fn parse(file: &str, text: &str) -> Result<CaseFile, Problem> {
+pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFile, Problem> {
     let document: Document = toml::from_str(text).map_err(|error| {
         let before = error
             .span()
@@ -85,11 +127,16 @@ pub(super) fn parse(file: &str, text: &str) -> Result<CaseFile, Problem> {
         let line = before.matches('\n').count() + 1;
         invalid(&format!("{file}:{line}"), error.message())
     })?;
-    let mut vocabulary = Vocabulary::new();
-    let mut validators = BTreeMap::new();
-    let mut servers = BTreeSet::new();
+    let mut vocabulary = known.vocabulary.clone();
+    let mut validators = known.validators.clone();
+    let mut servers = known.servers.clone();
     for (name, tool) in document.tools {
         let at = format!("{file}, the tool `{name}`");
+        if known.validators.contains_key(&name) && !known.may_be_described {
+            let why = "the configuration and the lock file describe this tool already; remove the \
+                       table, or test without --config and --lock";
+            return Err(invalid(&at, why));
+        }
         let id = ToolId::parse(&name).map_err(|bad| invalid(&at, &bad.to_string()))?;
         let schema = tool.input.map_or_else(|| json!({"type": "object"}), table);
         let listed = json!({"name": &*id.tool.0, "inputSchema": schema});
@@ -109,7 +156,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<CaseFile, Problem> {
             &codegen::shape::tool_shape(&description),
         );
         vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
-        validators.insert(name, validator);
+        validators.insert(name, Arc::new(validator));
         servers.insert(id.server.0.to_string());
     }
     let cases = document.cases.into_iter();
@@ -128,14 +175,17 @@ impl CaseTable {
         self,
         file: &str,
         text: &str,
-        validators: &BTreeMap<String, Validator>,
+        validators: &BTreeMap<String, Arc<Validator>>,
     ) -> Result<PolicyCase, Problem> {
         let place = place(file, text, self.name.span().start);
         let name = format!("{file}, the case `{}`", self.name.get_ref());
         let validator = validators.get(&self.tool).ok_or_else(|| {
             let known = closest_tool(&self.tool, validators.keys().map(String::as_str));
             let meant = known.map_or_else(
-                || format!("write a table [tools.\"{}\"]", self.tool),
+                || {
+                    let table = format!("write a table [tools.\"{}\"]", self.tool);
+                    table + ", or add --config FILE and --lock FILE, which describe tools"
+                },
                 |it| format!("did you mean `{it}`?"),
             );
             invalid(
@@ -277,6 +327,11 @@ fn json_of(value: toml::Value) -> Value {
 }
 
 fn invalid(at: &str, why: &str) -> Problem {
-    let next = "correct the case; docs/policies.md describes the format";
+    let format = "correct the case; docs/policies.md describes the format";
+    let (why, meant) = why.split_once("; did you mean ").unwrap_or((why, ""));
+    let next = match meant {
+        "" => format.to_owned(),
+        meant => format!("did you mean {meant}"),
+    };
     Problem::new("policy-invalid", format!("{at} is invalid"), why, next)
 }

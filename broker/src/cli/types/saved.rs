@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use airlock_core::id::ServerName;
+use airlock_core::catalog::ToolOwner;
+use airlock_core::id::{ServerName, ToolId, ToolName};
 use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use codegen::description::Description;
@@ -11,8 +12,11 @@ use codegen::stub::StubTable;
 use serde_json::Value;
 
 use super::TypeSource;
+use crate::broker::rules_of;
 use crate::cli::input;
-use crate::cli::options::usage;
+use crate::cli::options::{ServerOptions, usage};
+use crate::cli::run::build_problem;
+use crate::config::Config;
 use crate::lock_file::LockFile;
 use crate::tool_files::{self, LoadedToolFiles, ToolFiles};
 
@@ -21,6 +25,35 @@ const BOUNDS: Bounds = Bounds {
     depth_max: 128,
     nodes_max: 4_000_000,
 };
+
+/// Reads saved lists for a configuration, whose rules say which tools are always denied. Nothing is
+/// connected to.
+pub(in crate::cli) fn for_config(
+    sources: &[String],
+    config: &Config,
+) -> Result<TypeSource, Problem> {
+    let found = read(sources, config.descriptions.clone())?;
+    let rules = rules_of(config, &found.descriptions).map_err(build_problem)?;
+    let id = |it: &Description| {
+        let server = ServerName(it.server.as_str().into());
+        let tool = ToolName(it.name.as_str().into());
+        ToolId { server, tool }
+    };
+    let ids = found.descriptions.iter().map(id);
+    let denied = ids.filter(|it| rules.always_denied(ToolOwner::Other, it).is_some());
+    let denied = denied.collect();
+    Ok(TypeSource { denied, ..found })
+}
+
+/// Refuses `--from` together with a server that would have to be connected.
+pub(in crate::cli) fn refuse_servers(servers: &ServerOptions) -> Result<(), Problem> {
+    if !servers.connects() {
+        return Ok(());
+    }
+    let what = "`--from` cannot be combined with flags that name servers";
+    let why = "--from reads the tools from a file and connects to no server";
+    Err(usage(what, why, "remove --from or the server flags"))
+}
 
 /// Reads saved lists. Each source is `FILE` or `NAME=FILE`; by default, the server's name is the
 /// beginning of the file name.
@@ -66,7 +99,10 @@ fn described(
     folder: Option<PathBuf>,
 ) -> Result<TypeSource, Problem> {
     let loaded = match folder {
-        Some(folder) => ToolFiles::new(folder).load()?,
+        Some(folder) => {
+            let servers = lists.iter().map(|(server, _)| server.clone());
+            ToolFiles::new(folder).for_servers(servers).load()?
+        }
         None => LoadedToolFiles::default(),
     };
     let mut problems = loaded.problems.clone();

@@ -17,7 +17,8 @@ use crate::config::{display_path, read_text};
 use airlock_sandbox::clock::utc;
 
 const EXPIRES: &str = "expires";
-/// Maximum remaining lifetime of a grant in milliseconds. People forget approvals that last longer.
+/// Maximum remaining lifetime of a grant in milliseconds. People forget approvals that last longer
+/// than a year.
 const YEAR_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 /// The result of checking a file of grants.
@@ -30,14 +31,14 @@ pub(crate) struct GrantFileReport {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The part of a file that gives the places of its grants.
+/// The parts of a file that show where its grants are.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(default)]
     grant: Vec<Spanned<toml::Table>>,
 }
 
-/// The part of a file that gives the places of the grants' expiry.
+/// The parts of a file that show where its grants' expiry dates are.
 #[derive(Default, Deserialize)]
 struct Ends {
     #[serde(default)]
@@ -95,7 +96,7 @@ impl File<'_> {
             is_good &= found.is_empty();
             findings.extend(found);
         }
-        // Faults outside of the grants.
+        // All grants are valid, so a remaining error is outside of them.
         if is_good && let Err(error) = toml::from_str::<Document>(self.text) {
             let at = error.span().map_or(0, |span| span.start);
             let why = error.message().to_owned();

@@ -1,5 +1,7 @@
 //! Rules that are proved to have no effect, removed and compared with the engine.
 
+use airlock_policy_analysis::RuleAblation;
+
 use super::*;
 
 /// Two thousand calls are decided the same with and without a rule that is proved to have no
@@ -46,8 +48,9 @@ fn rules_proved_idle_decide_none_of_2000_calls() {
                 counting += 1;
                 continue;
             }
-            let without = policies.without(rule, &set.subject.tool).unwrap();
-            let tried = policy_analysis::tried_without(&without, &set.subject, &[], CALLS / 5);
+            let without = RuleAblation::new(policies, rule, &set.subject.tool).unwrap();
+            let tried =
+                airlock_policy_analysis::tried_without(&without, &set.subject, &[], CALLS / 5);
             assert!(!tried.differs, "set {at}: {:?}", rule.id);
             idle += 1;
         }

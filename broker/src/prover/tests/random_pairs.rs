@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use airlock_core::call::{Args, Call, Site};
+use airlock_core::call::{Args, Call, CallHistory, Site};
 use airlock_core::facts::{Counts, Facts, Time};
 use airlock_core::flow::KnownDestinations;
 use airlock_core::id::CallId;
 use airlock_core::labels::Label;
 use airlock_core::limits::Limits;
-use airlock_core::policy_analysis::LabelAssumption;
+use airlock_policy_analysis::LabelAssumption;
 
 use super::*;
 
-/// Number of pairs, unless `AIRLOCK_POLICY_PAIRS` names another one.
+/// Number of pairs, unless `AIRLOCK_POLICY_PAIRS` names another number.
 const PAIRS: usize = 24;
 /// Number of concrete calls for each pair.
 const CALLS_PER_PAIR: usize = 400;
@@ -120,7 +120,7 @@ fn kinds() -> Vec<ToolKind> {
                 "context.args has title && context.args.title like \"bug*\"",
             ],
         },
-        // A required address in the web, and an optional mail address.
+        // A required web address, and an optional mail address.
         ToolKind {
             schema: object(
                 &["url"],
@@ -144,7 +144,7 @@ fn kinds() -> Vec<ToolKind> {
                 "context.args has size && context.args.size * 2 > N",
             ],
         },
-        // A destination from a list, and a number with steps.
+        // A destination from a list, and a multiple of a number.
         ToolKind {
             schema: object(
                 &["channel"],
@@ -233,7 +233,7 @@ fn rule(dice: &mut Dice, kind: &ToolKind) -> RandomRule {
     let forbids = dice.one_in(3);
     let condition = match dice.below(6) {
         0 => String::new(),
-        // A label may only deny.
+        // A condition on a label may only deny.
         1 if forbids => filled(dice, "context.labels.contains(T)"),
         1 | 2 if !kind.conditions.is_empty() => {
             let condition = dice.pick(kind.conditions);
@@ -323,7 +323,7 @@ fn load(kind: &ToolKind, rules: &[RandomRule], around: &FlowSettings) -> Option<
     try_set(&text(rules), kind.labelling.clone(), &kind.schema, around)
 }
 
-/// Returns a random destination: a written one, several in one text, or an odd one.
+/// Returns a random destination: a normal one, several in one text, or an unusual one.
 fn destination(dice: &mut Dice) -> String {
     match dice.below(9) {
         0 => format!("https://{}/x", dice.pick(&HOSTS)),
@@ -339,7 +339,7 @@ fn destination(dice: &mut Dice) -> String {
     }
 }
 
-/// Returns a random value for a schema. It often does not fit.
+/// Returns a random value for a schema, which often does not match the schema.
 fn value(dice: &mut Dice, name: &str, schema: &Value) -> Value {
     if let Some(listed) = schema["enum"].as_array() {
         return listed[dice.below(listed.len())].clone();
@@ -421,6 +421,7 @@ fn random_call(dice: &mut Dice, subject: &ToolSubject) -> Option<Call> {
         args,
         site: Site::default(),
         facts: Some(facts.into()),
+        history: CallHistory::default(),
     })
 }
 
@@ -596,8 +597,8 @@ fn no_call_contradicts_diff_or_can_on_random_pairs() {
     }
     assert_eq!(tally.contradicted, Vec::<String>::new());
     assert_eq!((tally.pairs, prover.trouble()), (pairs, None));
-    // The random calls would notice wrong answers: they find most of the examples too. The solver
-    // and the generator answer most questions.
+    // The random calls are able to detect wrong answers, because they also find most of the
+    // examples. The solver and the generator answer most questions.
     assert!(
         tally.found_again * 2 > tally.examples,
         "{} {}",

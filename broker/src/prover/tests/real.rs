@@ -1,5 +1,5 @@
-//! The shipped rules for tools with many schemas: those of real servers, if there is a corpus, and
-//! chosen ones.
+//! Applies the shipped rules to tools with many schemas: tools of real servers, if there is a
+//! corpus, and selected tools.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn shipped(tool: &Value, server: &str, labelling: Labelling) -> Option<Set> {
     })
 }
 
-/// Returns conditions on the arguments that rules can refer to, and a last one that concerns no
+/// Returns conditions on the arguments that rules can refer to, and finally one that concerns no
 /// argument.
 fn conditions(schema: &Value) -> Vec<String> {
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -108,7 +108,9 @@ fn corpus(count: usize) -> Vec<Set> {
     apart
         .filter_map(|(at, tool)| shipped(tool, "real", labellings[at % 2].clone()))
         // Tools for which no arguments can be generated are skipped here.
-        .filter(|set| !policy_analysis::schema_sample(&set.rules, &set.subject, 0, 1).is_empty())
+        .filter(|set| {
+            !airlock_policy_analysis::schema_sample(&set.rules, &set.subject, 0, 1).is_empty()
+        })
         .take(count)
         .collect()
 }
@@ -152,7 +154,7 @@ fn impossible_levels_are_not_reached_by_10000_calls_of_any_schema() {
     hold(&sets.unwrap());
 }
 
-/// Every question of the shipped rules about a destination is true for the call that it is about.
+/// Every question of the shipped rules about a destination names a destination of the call.
 #[test]
 fn shipped_prompts_agree_with_facts() {
     let schema = json!({"type": "object", "required": ["to"], "properties": {
@@ -172,7 +174,7 @@ fn shipped_prompts_agree_with_facts() {
             labelling,
         );
         let set = set.unwrap();
-        for call in policy_analysis::schema_sample(&set.rules, &set.subject, 3, 2_000) {
+        for call in airlock_policy_analysis::schema_sample(&set.rules, &set.subject, 3, 2_000) {
             let is_about = |it: &&String| it.contains("No trusted source names this destination");
             if call.prompts.iter().any(|it| is_about(&it)) {
                 assert_ne!(call.facts.dest_explained, Some(true), "{}", call.call());

@@ -1,7 +1,6 @@
 //! The output that a person sees at the end of a run.
 
 use super::*;
-use airlock_core::report::Usage;
 
 fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
@@ -16,6 +15,7 @@ fn call(id: u32, outcome: ReportedOutcome, code: Option<Code>, reason: &str) -> 
         outcome,
         code,
         ms: 4,
+        reused_from: None,
         warnings: Vec::new(),
     }
 }
@@ -31,18 +31,9 @@ fn failed(code: Code, calls: Vec<ReportedCall>) -> Report {
     };
     Report {
         run: "r".into(),
-        status: Status::Failed,
-        code: Some(code),
-        retry_after_ms: None,
-        value: None,
         error: Some(error),
-        findings: Vec::new(),
-        console: Vec::new(),
-        console_dropped_bytes: 0,
         calls,
-        flow: None,
-        usage: Usage::default(),
-        grants_needed: Vec::new(),
+        ..Report::empty(Status::Failed, Some(code))
     }
 }
 

@@ -12,8 +12,35 @@ use super::{Run, end_of_run, with_digit};
 const BETWEEN_BYTES_MAX: usize = 16;
 /// Maximum length of credentials that are decoded to find out what they are.
 const DECODED_BYTES_MAX: usize = 4_096;
-/// A value that is a credential even if nothing says so.
+/// Schemes of `Authorization` headers that are followed by one word, the credential.
+const SCHEMES: [&str; 10] = [
+    "bearer",
+    "basic",
+    "token",
+    "apikey",
+    "bot",
+    "negotiate",
+    "key",
+    "ssws",
+    "splunk",
+    "geniekey",
+];
+/// The credential of an unknown scheme: a run that is long enough and has a digit.
 const OPAQUE: Run = with_digit(is_credential, 16);
+
+/// Returns the credential in the value of a header that consists of a scheme and one more word. After
+/// an unknown scheme, the word must look like a token, because it could be part of a passphrase.
+pub(in crate::secrets) fn token_after_scheme(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim_start();
+    let is_one_word = !token.contains(char::is_whitespace);
+    let is_token = || OPAQUE.end(token.as_bytes(), 0) == Some(token.len());
+    (is_one_word && (is_scheme(scheme) || is_token())).then_some(token)
+}
+
+fn is_scheme(word: &str) -> bool {
+    SCHEMES.iter().any(|it| word.eq_ignore_ascii_case(it))
+}
 
 /// Returns where the value of an assignment begins, after the end of its name.
 pub(super) fn value(text: &[u8], name_end: usize) -> Option<usize> {
@@ -30,22 +57,12 @@ pub(super) fn value(text: &[u8], name_end: usize) -> Option<usize> {
 /// Returns the credentials in the value of an `Authorization` header.
 pub(super) fn authorization(text: &[u8], name_end: usize) -> Option<Range<usize>> {
     let from = value(text, name_end)?;
-    // Schemes are short. The look ahead is bounded, since a text can repeat the name.
+    // Schemes are short. Only a limited number of characters is read, because a text can repeat the
+    // name many times.
     let bound = text.len().min(from + super::LOOKED_AT_BYTES);
     let end = end_of_run(text.get(..bound)?, from, is_credential);
     let scheme = text.get(from..end)?;
-    let is_scheme = [
-        "bearer",
-        "basic",
-        "token",
-        "apikey",
-        "bot",
-        "negotiate",
-        "key",
-    ]
-    .iter()
-    .any(|it| scheme.eq_ignore_ascii_case(it.as_bytes()));
-    if !is_scheme {
+    if !std::str::from_utf8(scheme).is_ok_and(is_scheme) {
         return Some(from..OPAQUE.end(text, from)?);
     }
     let rest = text.get(end..)?;

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-/// Maximum length of a key. A key of RSA with 16,384 bits has 12 KiB.
+/// Maximum length of a key. An RSA key with 16,384 bits takes 12 KiB.
 const KEY_BYTES_MAX: usize = 16 * 1024;
 /// Maximum length of a marker's label.
 const LABEL_BYTES_MAX: usize = 64;
@@ -18,7 +18,8 @@ const DASHES: &[u8] = b"-----";
 pub(super) fn find(text: &[u8], floor: usize, start: Range<usize>) -> Option<Range<usize>> {
     let marker_end = marker_end(text, start.end)?;
     if text.get(start.clone())?.ends_with(b"END ") {
-        // The marker at the beginning is missing; otherwise this one would be covered already.
+        // The marker at the beginning is missing. Otherwise the key would already have been found
+        // from that marker.
         let floor = floor.max(start.start.saturating_sub(KEY_BYTES_MAX));
         let before = text.get(floor..start.start)?;
         let body = body_before(before);
@@ -147,7 +148,8 @@ fn is_header(line: &[u8]) -> bool {
     known.iter().any(|it| line.contains(it))
 }
 
-/// Returns whether a short line can end a key: at most marks of a quote and one run of base64.
+/// Returns whether a short line can end a key. Such a line contains at most one sequence of base64,
+/// apart from numbers.
 fn is_last(line: &[u8]) -> bool {
     let runs = line
         .split(|byte| !is_base64(*byte))

@@ -25,6 +25,8 @@ const HITS: &[(&str, &str)] = &[
     ),
     ("aws-secret-key", "<SecretAccessKey>‹#40›</SecretAccessKey>"),
     ("aws-secret-key", "--secret-access-key ‹#40›"),
+    ("api-key", "{\"api_key\": \"‹#32›\"}"),
+    ("api-key", "X-Api-Key: ‹#20›"),
     ("anthropic", "‹sk-ant-api03-#80-#10_AA›"),
     ("authorization", "Authorization: Bearer ‹abc›"),
     ("authorization", "authorization: Basic ‹dXNlcjpwYXNz›\r\n"),
@@ -110,6 +112,10 @@ const NEAR_MISSES: &[(&str, &str)] = &[
     (
         "aws-secret-key",
         "secret_access_key = None; secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY",
+    ),
+    (
+        "api-key",
+        "api_key: process.env.API_KEY; api_key_id: #32; apiKey=YOUR_API_KEY; apiKey: #19",
     ),
     ("anthropic", "sk-ant-api03"),
     (
@@ -229,7 +235,7 @@ fn every_shape_has_a_hit_and_a_near_miss() {
 fn credentials_are_masked_as_a_whole() {
     for (_, text) in HITS {
         check(text);
-        // Words around a credential change nothing.
+        // Text around a credential does not change what is masked.
         check(&format!("before {text}, after"));
     }
 }
@@ -309,7 +315,7 @@ fn long_private_key_is_masked_up_to_a_bound_and_at_its_end() {
     assert!(shown.len() < long.len() - 30 * 1024, "{}", shown.len());
 }
 
-/// Returns how long this thread has computed. Other work of the machine does not count.
+/// Returns the processor time of this thread, so that other work of the machine does not count.
 fn cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)

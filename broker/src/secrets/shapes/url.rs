@@ -4,8 +4,8 @@ use std::ops::Range;
 
 const SCHEME_BYTES_MAX: usize = 32;
 
-/// Schemes of services that take a password in their address. A driver can follow, such as
-/// `postgresql+psycopg2`.
+/// Schemes of services that take a password in their address. The name of a driver may follow, as
+/// in `postgresql+psycopg2`.
 const SERVICES: [&str; 47] = [
     "http",
     "https",
@@ -64,7 +64,7 @@ pub(super) fn password(text: &[u8], start: Range<usize>) -> Option<Range<usize>>
         .take_while(|byte| !ends_authority(**byte))
         .count();
     let authority = rest.get(..authority)?;
-    // A password can contain an `@` itself.
+    // A password can itself contain an `@`.
     let at = authority.iter().rposition(|byte| *byte == b'@')?;
     let colon = authority.iter().position(|byte| *byte == b':')?;
     let (password, host) = (
@@ -91,7 +91,7 @@ fn scheme(text: &[u8], end: usize) -> Option<&[u8]> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let bytes = before.iter().rev().take_while(is_part).count();
     let (around, scheme) = before.split_at_checked(before.len() - bytes)?;
-    // The first characters can belong to an escape, such as `\n` or `%3D`.
+    // The first characters may belong to an escape, such as `\n` or `%3D`.
     let escape = match around.last() {
         Some(b'\\') => 1,
         Some(b'%') => 2,
@@ -109,7 +109,7 @@ fn is_service(scheme: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a password is the name of a variable of a template.
+/// Returns whether a password is a placeholder of a template, such as `${PASSWORD}`.
 fn is_placeholder(password: &[u8]) -> bool {
     let is_between =
         |open: &[u8], close: &[u8]| password.starts_with(open) && password.ends_with(close);

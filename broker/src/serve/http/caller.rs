@@ -8,13 +8,13 @@ use super::response::error_body;
 use crate::host_record::CallerKey;
 use crate::serve::sessions::SessionOwner;
 
-/// What the authentication of a request showed.
+/// The result of authenticating a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
-    /// No token is required. Requests name their client.
+    /// No token is required. The request itself names its client.
     #[default]
     Anybody,
-    /// The token that all hosts use.
+    /// The caller has the token that all hosts share.
     Token,
     /// The owner of a token, from an authorization server.
     Subject(String),

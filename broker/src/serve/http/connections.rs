@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::response::error_body;
 use crate::serve::settings::ConnectionLimits;
 
-/// Pause after a connection could not be accepted for lack of file descriptors.
+/// Pause after a connection could not be accepted because no file descriptor was left.
 const BREATH: Duration = Duration::from_millis(100);
 /// Limits for refused connections, which get a response with the reason: how many at the same time,
 /// and how long each may take.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::header_value::decoded;
 use super::response::mismatch;
 use crate::broker::tool_index::ToolIndex;
-use crate::serve::own_tools;
+use crate::serve::listed_schema::listed_schema;
 use crate::serve::rpc::RpcErrorResponse;
 use crate::upstream::headers::{self, MirroredHeader};
 
@@ -19,7 +19,7 @@ pub(super) fn check(
 ) -> Result<(), RpcErrorResponse> {
     let name = params.get("name").and_then(Value::as_str);
     let tool = name.and_then(|it| tool_index.find(it));
-    let schema = tool.and_then(|it| own_tools::listed_schema(&tool_index.broker.known(), it));
+    let schema = tool.and_then(|it| listed_schema(&tool_index.broker.known(), it));
     let marked = schema.and_then(|it| headers::mirrored(&it).ok());
     let nothing = Map::new();
     let args = params.get("arguments").and_then(Value::as_object);

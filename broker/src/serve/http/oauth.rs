@@ -51,7 +51,7 @@ pub enum BadOauth {
     Scope,
 }
 
-/// Cheap to clone; all clones share one cache of tokens.
+/// Checks tokens for this resource. Cheap to clone; all clones share one cache of tokens.
 #[derive(Clone)]
 pub struct ResourceServer(Arc<Inner>);
 
@@ -61,7 +61,7 @@ struct Inner {
     introspection: ServerUrl,
     /// Valid tokens by their digest.
     known: Mutex<HashMap<Vec<u8>, CachedToken>>,
-    /// Refused tokens by their digest. They are kept apart, so that many of them cannot displace
+    /// Refused tokens by their digest. They are in a separate cache, so that they cannot displace
     /// valid tokens.
     refused: Mutex<HashMap<Vec<u8>, (AccessError, u64)>>,
 }
@@ -244,7 +244,7 @@ fn judged(
     let for_us = match said.get("aud") {
         Some(Value::Array(several)) => several.iter().any(is_ours),
         Some(one) => is_ours(one),
-        // A token without an audience would be valid for any resource.
+        // A token without an audience could have been issued for any resource.
         None => false,
     };
     let until_ms = moment_ms(said, "exp")?.unwrap_or(u64::MAX);
@@ -271,7 +271,7 @@ fn judged(
     }
     let who = ["sub", "client_id"].map(|key| text(key).unwrap_or_default());
     let caller = match who {
-        // The answer names no owner, so callers are told apart by their tokens.
+        // The answer names no owner, so each token counts as a separate caller.
         ["", ""] => json!([Digest::sha256(token.as_bytes())]),
         who => json!(who),
     };
@@ -402,7 +402,7 @@ mod tests {
             ..settings()
         });
         let server = server.unwrap();
-        // Answers one request and closes.
+        // The server answers one request and closes the connection.
         let answering = async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             drop(listener);

@@ -98,8 +98,8 @@ fn same_version(headers: &HeaderMap, params: &Value) -> Result<(), RpcErrorRespo
     }
 }
 
-/// Handles a message that needs no answer. Its session is named by a header. The newer era has no
-/// such sessions, so airlock accepts and ignores its messages.
+/// Handles a message that needs no answer. A header names its session. Messages of the newer era
+/// have no such header, so airlock accepts and ignores them.
 async fn with_session(
     http: &HttpState,
     caller: &Caller,
@@ -157,7 +157,7 @@ impl PostedRequest {
             Some(name) => format!("caller {name}").into(),
             None => session.id.as_str().into(),
         };
-        // Two requests of the newer era may have the same id, because they are independent.
+        // Requests of the newer era are independent, so two of them may have the same id.
         let key = match self.era {
             Era::Legacy => self.id.get().to_owned(),
             Era::Modern => seal::token().map_err(no_chance)?,
@@ -208,8 +208,8 @@ impl PostedRequest {
         Ok(())
     }
 
-    /// Returns the session of the request. An error comes with the HTTP status of its response; `OK`
-    /// stands for the status of any other refused request.
+    /// Returns the session of the request. An error comes with the HTTP status of its response.
+    /// `OK` means the status that other refused requests get.
     async fn session(
         &self,
         http: &HttpState,

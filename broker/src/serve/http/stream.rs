@@ -41,8 +41,10 @@ pub(super) async fn open(http: Arc<HttpState>, caller: &Caller, headers: &Header
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
     let Some(id) = header_value::text(headers, SESSION_HEADER) else {
-        let body = error_body("the session id is missing");
-        return (StatusCode::BAD_REQUEST, body).into_response();
+        // A client without a session tries whether there is a stream. Some take any answer other
+        // than this one as a failure.
+        let allowed = [("allow", "POST, DELETE")];
+        return (StatusCode::METHOD_NOT_ALLOWED, allowed).into_response();
     };
     let owner = caller.owner(&Value::Null);
     let session = match http.sessions.find(&http.context, &owner, id).await {
@@ -155,7 +157,7 @@ pub(super) async fn tell_changes(http: &HttpState) {
 
 fn tell(session: &HostSession, told: &[(&'static str, Value)]) {
     for (method, params) in told {
-        if session.is_listening() {
+        if session.wants(method) {
             let message = jsonrpc::notification(method, &params.to_string());
             session.replay.push(message);
         }

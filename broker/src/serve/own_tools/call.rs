@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{OwnToolAnswer, follow};
+use super::{OwnToolAnswer, resume};
 use crate::broker::Script;
 use crate::broker::tool_index::args::{only, text_of};
 use crate::broker::tool_index::{CALL, ListedTool, ToolIndex};
@@ -69,14 +69,18 @@ pub(in crate::serve) async fn call_directly(
     name: &str,
     args: &Map<String, Value>,
 ) -> OwnToolAnswer {
+    let server = &*tool.tool.id.server.0;
+    if request.session.disabled_servers().contains(server) {
+        return OwnToolAnswer::error(disclosure::server_disabled(server));
+    }
     if request.params.get("requestState").is_none()
-        && !disclosure::disclosed_tools(context, tool_index, &request.session)
+        && !disclosure::disclosed_tools(context, tool_index, request)
             .allows(&tool_index.current(tool))
     {
         return OwnToolAnswer::error(disclosure::required(&[name.to_owned()]));
     }
     if let Some(state) = request.params.get("requestState") {
-        return follow::go_on(context, request, state).await;
+        return resume::take_answers(context, tool_index, request, state).await;
     }
     let code = format!("return await {}(input);", tool.in_scripts());
     let script = Script::body(code)

@@ -4,11 +4,11 @@
 use serde_json::{Map, Value, json};
 
 use super::OwnToolAnswer;
-use crate::broker::tool_index::details::{ToolDetails, look_up, wanted};
+use crate::broker::tool_index::details::{ToolDetails, wanted};
 use crate::broker::tool_index::{DETAILS, ToolIndex};
 use crate::serve::context::ServeContext;
+use crate::serve::disclosure::{self, FormatDetails};
 use crate::serve::request::Request;
-use crate::serve::session::HostSession;
 
 pub(super) fn description() -> Value {
     json!({
@@ -38,44 +38,49 @@ pub(super) fn call(
         Ok(wanted) => wanted,
         Err(why) => return OwnToolAnswer::wrong(why),
     };
-    let details = match disclose(context, tool_index, &request.session, &wanted) {
-        Ok(details) => details,
-        Err(too_often) => return OwnToolAnswer::wrong(too_often),
-    };
-    let is_error = details.found.is_empty();
-    let text = if as_json || is_error {
-        let mut entries = details.entries;
-        if let Some(handle) = request.own_handle() {
-            entries.insert("session".into(), handle.into());
+    let handle = request.own_handle();
+    let format = |details: ToolDetails<'_>, others: &[String]| {
+        if as_json || details.found.is_empty() {
+            json_text(details, others, handle)
+        } else {
+            let declarations = typescript(details, others);
+            match handle {
+                Some(handle) => format!(
+                    "// pass to run_script and call_tool: session = \"{handle}\"\n{declarations}"
+                ),
+                None => declarations,
+            }
         }
-        Value::Object(entries).to_string()
-    } else {
-        let mut text = details.declarations();
-        if let Some(handle) = request.own_handle() {
-            text.push_str(&format!(
-                "// pass to run_script and call_tool: session = \"{handle}\"\n"
-            ));
-        }
-        text
     };
-    OwnToolAnswer::Done {
-        text,
-        structured: None,
-        is_error,
+    let encoded_bytes_max = request.limits(context.settings()).encoded_bytes_max;
+    let within = (&format as FormatDetails<'_>, encoded_bytes_max);
+    match disclosure::disclose_within(context, tool_index, &request.session, &wanted, within) {
+        Ok(shown) => OwnToolAnswer::Done {
+            text: shown.text,
+            structured: None,
+            is_error: !shown.is_found,
+        },
+        Err(too_often) => OwnToolAnswer::wrong(too_often),
     }
 }
 
-/// Returns full descriptions and records in the session that they were shown.
-pub(in crate::serve) fn disclose<'a>(
-    context: &ServeContext,
-    tool_index: &'a ToolIndex,
-    session: &HostSession,
-    wanted: &[String],
-) -> Result<ToolDetails<'a>, String> {
-    let fetched = session.fetch(context.now_ms());
-    tool_index.broker.note_fetch(fetched.is_err());
-    fetched.map_err(|too_often| too_often.to_string())?;
-    let details = look_up(tool_index, wanted);
-    session.disclose(&details.current());
-    Ok(details)
+/// Formats descriptions as JSON. The session's handle comes first, because a long text is cut.
+fn json_text(details: ToolDetails<'_>, others: &[String], handle: Option<&str>) -> String {
+    let mut entries = details.entries;
+    if let Some(handle) = handle {
+        entries.shift_insert(0, "session".into(), handle.into());
+    }
+    if !others.is_empty() {
+        entries.insert("not_shown".into(), disclosure::left_out(others).into());
+    }
+    Value::Object(entries).to_string()
+}
+
+/// Formats descriptions as declarations.
+pub(super) fn typescript(details: ToolDetails<'_>, others: &[String]) -> String {
+    let mut text = details.declarations();
+    if !others.is_empty() {
+        text.push_str(&format!("// {}\n", disclosure::left_out(others)));
+    }
+    text
 }

@@ -1,56 +1,88 @@
 //! Follows a run for a request until the run ends or needs an answer. Continues following the run
 //! when the answer has arrived.
 
+use std::collections::HashSet;
 use std::future::pending;
 use std::time::Duration;
 
-use airlock_core::id::ServerName;
-use airlock_core::report::Report;
+use airlock_core::decide::Answer;
+use airlock_core::id::{CallId, RunId, ServerName};
+use airlock_core::report::{Report, Status};
+use airlock_core::resume::CallRef;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::OwnToolAnswer;
 use super::handoff::{self, suspend_for_approver, suspend_for_host};
+use crate::client_bridge::ProgressReports;
+use crate::run_event::RunEvent;
 use crate::serve::client_request::{DeliveryMode, InFlightClientRequests};
 use crate::serve::content_blocks;
 use crate::serve::context::ServeContext;
-use crate::serve::followed_run::FollowedRun;
+use crate::serve::followed_run::{FollowedRun, FollowedScript, UnaskedCalls, next_report};
+use crate::serve::host_approver;
 use crate::serve::logging::LogTarget;
 use crate::serve::progress::Progress;
 use crate::serve::request::Request;
 use crate::serve::rpc::RpcErrorResponse;
-use crate::serve::run_text::{self, RunText};
+use crate::serve::run_text::{self, RunText, RunTextOptions};
 use crate::upstream::Era;
-
-/// Maximum time that a request waits for an approver outside the host. Hosts give up on requests
-/// that take much longer.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The outcome of following a run.
 #[derive(Debug)]
 enum FollowOutcome {
-    Over(Box<Report>),
+    /// The run has ended.
+    Over {
+        report: Box<Report>,
+        unasked: UnaskedCalls,
+        /// The calls whose questions the host refused itself.
+        passed_on: HashSet<CallId>,
+    },
     /// The host has to answer the requests in [`FollowedRun::handed`].
     Wants(Box<FollowedRun>),
-    /// The question is with an approver outside the host, which did not answer within [`PATIENCE`].
+    /// The question is with an approver outside the host, which did not answer in time.
     Waits(Box<FollowedRun>),
 }
 
-/// A time limit that starts when waiting begins. Other events do not restart it.
-#[derive(Debug, Default)]
-struct WaitLimit(Option<Instant>);
+/// The time limit of a request, after which the run is paused if it waits for an approver outside
+/// the host. It starts with the request, because the host's own time limit does.
+#[derive(Debug)]
+struct WaitLimit {
+    at: Instant,
+    waits: bool,
+}
 
 impl WaitLimit {
-    fn waits(&mut self, waits: bool) {
-        self.0 = waits.then(|| self.0.unwrap_or_else(|| Instant::now() + PATIENCE));
+    fn new(pause_after: Duration) -> Self {
+        Self {
+            at: Instant::now() + pause_after,
+            waits: false,
+        }
     }
 
     async fn ends(&self) {
-        match self.0 {
+        match Some(self.at).filter(|_| self.waits) {
             Some(at) => sleep_until(at).await,
             None => pending().await,
         }
     }
+}
+
+/// A run that was suspended while it was followed.
+#[derive(Debug)]
+pub(super) struct SuspendedRun {
+    pub(super) run: RunId,
+    pub(super) script: FollowedScript,
+    passed_on: HashSet<CallId>,
+    /// The answers that the host brought for its questions.
+    pub(super) answers: Vec<(CallRef, Answer)>,
+}
+
+/// The result of following a run.
+#[derive(Debug)]
+pub(super) enum FollowResult {
+    Answered(OwnToolAnswer),
+    Suspended(Box<SuspendedRun>),
 }
 
 /// Follows a run to its end, or until someone has to answer first.
@@ -59,49 +91,86 @@ pub(super) async fn follow(
     request: &Request,
     run: FollowedRun,
 ) -> OwnToolAnswer {
-    let script = run.script.clone();
-    match wait(run, request).await {
-        FollowOutcome::Over(report) => {
-            if let Some(carried) = &report.flow {
-                request.session.add_labels(&carried.labels);
-            }
-            let told = run_text::of_run(
-                &report,
-                &script,
-                &request.session,
-                context.settings().text_bytes_max,
-            );
-            let blocks = report
-                .value
-                .as_ref()
-                .filter(|_| script.is_direct && !told.is_error);
-            match blocks
-                .and_then(|it| content_blocks::of_value(it, context.settings().text_bytes_max))
-            {
-                Some(blocks) => OwnToolAnswer::Content(blocks),
-                None => result_of(told, &report, script.is_direct),
-            }
-        }
-        FollowOutcome::Wants(run) => suspend_for_host(context, request, *run),
-        FollowOutcome::Waits(run) => suspend_for_approver(request, *run),
+    let broker = run.links.broker.clone();
+    match follow_on(context, request, run).await {
+        FollowResult::Answered(answer) => answer,
+        FollowResult::Suspended(suspended) => handoff::waits(request, &broker, &suspended.run.0),
     }
 }
 
+/// Follows a run like [`follow`], and returns a run that is suspended.
+async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) -> FollowResult {
+    let script = run.script.clone();
+    let pause_after = request.limits(context.settings()).pause_after;
+    let (report, unasked, passed_on) = match wait(run, request, pause_after).await {
+        FollowOutcome::Over {
+            report,
+            unasked,
+            passed_on,
+        } => (report, unasked, passed_on),
+        FollowOutcome::Wants(run) => {
+            return FollowResult::Answered(suspend_for_host(context, request, *run));
+        }
+        FollowOutcome::Waits(run) => {
+            return FollowResult::Answered(suspend_for_approver(request, *run));
+        }
+    };
+    if let Some(carried) = &report.flow {
+        request.session.note_ended_run(&carried.labels);
+    }
+    if report.status == Status::Paused {
+        return FollowResult::Suspended(Box::new(SuspendedRun {
+            run: RunId(report.run.into()),
+            script,
+            passed_on,
+            answers: Vec::new(),
+        }));
+    }
+    let value_bytes_max = request.limits(context.settings()).value_bytes_max;
+    let value = report.value.as_ref().filter(|_| script.is_direct);
+    // A host that called a tool directly gets its content blocks.
+    FollowResult::Answered(
+        match value.and_then(|it| content_blocks::of_value(it, value_bytes_max)) {
+            Some(blocks) if report.status == Status::Done => OwnToolAnswer::Content(blocks),
+            _ => {
+                let told = run_text::of_run(
+                    &report,
+                    &script,
+                    &request.session,
+                    RunTextOptions {
+                        value_bytes_max,
+                        unasked: &unasked,
+                    },
+                );
+                result_of(told, &report, script.is_direct)
+            }
+        },
+    )
+}
+
 /// Waits for the end of the run, or for requests that the host has to answer first.
-async fn wait(mut run: FollowedRun, request: &Request) -> FollowOutcome {
+async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) -> FollowOutcome {
     let mut progress = Progress::for_request(request);
     let cancel = run.running.cancel_handle();
     let mut is_cancelled = false;
     let mut carrying = InFlightClientRequests::new(&request.peer, &request.session.open);
-    let mut patience = WaitLimit::default();
+    let mut patience = WaitLimit::new(pause_after);
     let broker = run.links.broker.clone();
     let before_send = |server: &ServerName| request.session.hear_from(&broker, server);
     loop {
-        patience.waits(!run.asked_elsewhere.is_empty() && carrying.is_idle());
+        patience.waits = !run.asked_elsewhere.is_empty() && carrying.is_idle();
         tokio::select! {
             event = run.running.next_event() => match event {
                 Some(event) => {
+                    // The event may be the answer to a question that was passed on before.
+                    run.note_all_passed_on();
                     run.note(&event);
+                    if let RunEvent::CallSettled { call, .. } = &event
+                        && let Some(last) = run.take_last_report(*call)
+                    {
+                        before_send(&last.server);
+                        progress.tell_report(&last).await;
+                    }
                     if progress.tells(&event) {
                         note_heard(&run, request);
                     }
@@ -122,23 +191,43 @@ async fn wait(mut run: FollowedRun, request: &Request) -> FollowOutcome {
                 }
             }
             () = carrying.settled() => {}
+            Some(call) = run.links.passed_on.recv() => run.note_passed_on(call),
+            report = next_report(&mut run.links.reports) => {
+                before_send(&report.server);
+                progress.tell_report(&report).await;
+            }
             log_message = run.links.logs.next() => {
                 run.links.logs.tell(&log_target(request, &before_send), log_message);
             }
             why = request.cancel.cancelled(), if !is_cancelled => {
                 is_cancelled = true;
-                cancel.cancel(&why);
+                match request.cancel.is_abandoned() {
+                    true => cancel.abandon(&why),
+                    false => cancel.cancel(&why),
+                }
             }
             () = patience.ends() => return FollowOutcome::Waits(Box::new(run)),
         }
     }
     drop(carrying);
+    let rest = run.links.reports.as_mut().map(ProgressReports::take_rest);
+    for report in rest.unwrap_or_default() {
+        before_send(&report.server);
+        progress.tell_report(&report).await;
+    }
     run.links
         .logs
         .tell_rest(&log_target(request, &before_send))
         .await;
-    let report = run.running.report().await;
-    FollowOutcome::Over(Box::new(report))
+    run.note_all_passed_on();
+    let unasked = run.unasked();
+    let passed_on = std::mem::take(&mut run.passed_on);
+    let report = Box::new(run.running.report().await);
+    FollowOutcome::Over {
+        report,
+        unasked,
+        passed_on,
+    }
 }
 
 /// Adds the run's labels to the session, because the host gets a message of the run before the run
@@ -158,18 +247,41 @@ fn log_target<'a>(
     }
 }
 
+/// Formats the report of a run that another request, session or process has ended.
+pub(super) fn ended(
+    context: &ServeContext,
+    request: &Request,
+    report: &Report,
+    script: &FollowedScript,
+) -> OwnToolAnswer {
+    let options = RunTextOptions {
+        value_bytes_max: request.limits(context.settings()).value_bytes_max,
+        unasked: &UnaskedCalls::Only(HashSet::new()),
+    };
+    let told = run_text::of_run(report, script, &request.session, options);
+    result_of(told, report, false)
+}
+
 /// Formats the end of a run as a tool result. A direct call returns only its value.
 fn result_of(told: RunText, report: &Report, is_direct: bool) -> OwnToolAnswer {
+    let of_report = |key: &str| told.report.get(key).cloned().unwrap_or_default();
     let structured = if !is_direct {
-        Some(told.report)
+        Some(told.report.clone())
     } else if told.is_error {
-        report
-            .error
-            .as_ref()
-            .map(|error| json!({"error": {"code": error.code, "message": error.message}}))
+        report.error.as_ref().map(|error| {
+            let next = of_report("next");
+            json!({"error": {"code": error.code, "message": error.message, "next": next}})
+        })
     } else {
-        Some(told.report.get("value").cloned().unwrap_or_default()).filter(Value::is_object)
+        Some(of_report("value")).filter(Value::is_object)
     };
+    if !told.images.is_empty() {
+        return OwnToolAnswer::WithImages {
+            text: told.text,
+            images: told.images,
+            report: structured.unwrap_or_default(),
+        };
+    }
     OwnToolAnswer::Done {
         text: told.text,
         structured,
@@ -178,32 +290,50 @@ fn result_of(told: RunText, report: &Report, is_direct: bool) -> OwnToolAnswer {
 }
 
 /// Handles a repeated request that contains answers.
-pub(super) async fn go_on(
+pub(super) async fn take_answers(
     context: &ServeContext,
     request: &Request,
     state: &Value,
-) -> OwnToolAnswer {
+) -> FollowResult {
     let Some(token) = handoff::token_of(context, request, state) else {
-        return OwnToolAnswer::Refused(handoff::invalid_state());
+        return FollowResult::Answered(OwnToolAnswer::Refused(handoff::invalid_state()));
     };
     let Some(mut run) = request.session.take_suspended(&token) else {
         let why = "`requestState` was used already, or its run has ended; run the script again";
-        return OwnToolAnswer::Refused(RpcErrorResponse::invalid(why));
+        return FollowResult::Answered(OwnToolAnswer::Refused(RpcErrorResponse::invalid(why)));
     };
     let responses = request.params.get("inputResponses");
+    let mut answers = Vec::new();
     for client_request in std::mem::take(&mut run.handed) {
         match responses.and_then(|it| it.get(&client_request.key)) {
-            Some(response) => client_request.fulfil(response.clone()),
+            Some(response) => {
+                answers.extend(host_approver::stored_answer(&client_request.key, response));
+                client_request.fulfil(response.clone());
+            }
             // Withdrawn requests need no answer.
             None if client_request.is_withdrawn() => {}
             None => run.handed.push(client_request),
         }
     }
-    if run.handed.is_empty() {
-        follow(context, request, run).await
-    } else {
+    if !run.handed.is_empty() {
         // Requests without an answer are sent again.
-        suspend_for_host(context, request, run)
+        return FollowResult::Answered(suspend_for_host(context, request, run));
+    }
+    match follow_on(context, request, run).await {
+        // The run did not wait for these answers, so they are stored for a later run.
+        FollowResult::Suspended(mut suspended) => {
+            let run = suspended.run.clone();
+            let about = |call| CallRef {
+                run: run.clone(),
+                call,
+            };
+            // A refusal by the host itself is not the user's answer.
+            let answers = answers.into_iter();
+            let answers = answers.filter(|(call, _)| !suspended.passed_on.contains(call));
+            suspended.answers = answers.map(|(call, word)| (about(call), word)).collect();
+            FollowResult::Suspended(suspended)
+        }
+        answered @ FollowResult::Answered(_) => answered,
     }
 }
 
@@ -212,25 +342,26 @@ pub(super) async fn resume(
     context: &ServeContext,
     request: &Request,
     mut run: FollowedRun,
-) -> OwnToolAnswer {
+) -> FollowResult {
     run.handed
         .retain(|client_request| !client_request.is_withdrawn());
-    match (run.handed.is_empty(), request.era) {
-        (true, _) => follow(context, request, run).await,
+    let answer = match (run.handed.is_empty(), request.era) {
+        (true, _) => return follow_on(context, request, run).await,
         (false, Era::Modern) => suspend_for_host(context, request, run),
         (false, Era::Legacy) => {
             let id = run.run().to_owned();
             match request.session.suspend(id, run) {
-                Ok(()) => {
-                    OwnToolAnswer::wrong("the run waits for an answer from a host of the newer era")
-                }
+                Ok(()) => OwnToolAnswer::wrong(
+                    "the run waits for an answer from a host that uses the protocol revision 2026-07-28",
+                ),
                 Err(run) => {
                     run.cancel_handle().cancel(handoff::ROOM);
                     OwnToolAnswer::wrong(handoff::ROOM)
                 }
             }
         }
-    }
+    };
+    FollowResult::Answered(answer)
 }
 
 #[cfg(test)]
@@ -240,19 +371,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn wait_limit_ends_even_while_another_is_asked() {
+    async fn wait_limit_counts_from_start_of_request() {
+        let after = Duration::from_secs(40);
         let begun = Instant::now();
-        let mut patience = WaitLimit::default();
-        patience.waits(true);
-        // One iteration for each line that a server logs.
-        for _ in 0..3 {
-            let ended = timeout(PATIENCE / 4, patience.ends()).await;
-            assert!(ended.is_err());
-            patience.waits(true);
-        }
+        let mut patience = WaitLimit::new(after);
+        assert!(timeout(after / 2, patience.ends()).await.is_err());
+        patience.waits = true;
         patience.ends().await;
-        assert_eq!(begun.elapsed().as_secs(), PATIENCE.as_secs());
-        patience.waits(false);
-        assert!(timeout(2 * PATIENCE, patience.ends()).await.is_err());
+        assert_eq!(begun.elapsed().as_secs(), after.as_secs());
+        patience.waits = false;
+        assert!(timeout(2 * after, patience.ends()).await.is_err());
     }
 }

@@ -5,6 +5,7 @@ use codegen::canonical;
 use serde_json::{Map, Value, json};
 
 use super::OwnToolAnswer;
+use crate::broker::Broker;
 use crate::serve::context::ServeContext;
 use crate::serve::followed_run::FollowedRun;
 use crate::serve::request::Request;
@@ -51,16 +52,33 @@ pub(super) fn suspend_for_host(
 /// the approver.
 pub(super) fn suspend_for_approver(request: &Request, run: FollowedRun) -> OwnToolAnswer {
     let id = run.run().to_owned();
+    let place = run.links.broker.approval_place();
+    let place = place.unwrap_or_else(|| "outside this host".to_owned());
     if let Err(run) = request.session.suspend(id.clone(), run) {
         run.cancel_handle().cancel(ROOM);
         return OwnToolAnswer::wrong(ROOM);
     }
+    paused(&id, &place, "ask the user to answer, then")
+}
+
+/// Returns the `paused` result of a run that was suspended: it waits for a person, and has no process.
+pub(super) fn waits(request: &Request, broker: &Broker, run: &str) -> OwnToolAnswer {
+    if request.reaches_person() {
+        let place = "and the run was suspended because no answer came";
+        return paused(run, place, "to ask the user again,");
+    }
+    let place = broker.approval_place();
+    let place = place.unwrap_or_else(|| "with `airlock runs answer`".to_owned());
+    paused(run, &place, "ask the user to answer, then")
+}
+
+/// Returns the result of a run that waits for a person.
+fn paused(run: &str, place: &str, first: &str) -> OwnToolAnswer {
+    let why = format!("a call of the run waits for a person's approval, {place}");
+    let next = format!("{first} call resume_run with {{\"run\": \"{run}\"}}; nothing is lost");
     OwnToolAnswer::Done {
-        text: format!(
-            "paused: a call of the run waits for a person's approval. Call resume_run with \
-             {{\"run\": \"{id}\"}} to continue waiting; nothing is lost."
-        ),
-        structured: Some(json!({"run": id, "status": "paused"})),
+        text: format!("paused: {why}\nnext: {next}"),
+        structured: Some(json!({"run": run, "status": "paused", "why": why, "next": next})),
         is_error: false,
     }
 }

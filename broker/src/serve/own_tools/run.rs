@@ -2,18 +2,21 @@
 //! disclosed in the session before the script starts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::code::Code;
 use airlock_core::limits::Limit;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 
-use super::{OwnToolAnswer, follow};
+use super::{OwnToolAnswer, follow, resumable};
 use crate::approver::Approver;
 use crate::broker::tool_index::args::{names, only, text_of};
 use crate::broker::tool_index::details::describe;
 use crate::broker::tool_index::search::search_now;
 use crate::broker::tool_index::{RUN, ToolIndex};
 use crate::broker::{DescribedTools, IdleFlag, ReachedLabels, RunContext, Script, ToolDiscovery};
+use crate::client_bridge::ProgressSink;
 use crate::extract::Extractor;
 use crate::serve::client_request::ClientRequestQueue;
 use crate::serve::context::ServeContext;
@@ -22,18 +25,19 @@ use crate::serve::followed_run::{FollowedRun, FollowedScript, RunLinks};
 use crate::serve::host_approver::HostApprover;
 use crate::serve::logging::LogForwarder;
 use crate::serve::request::Request;
+use crate::serve::run_description;
 use crate::serve::sampling::HostModel;
 use crate::serve::server_requests::HostBridge;
 use crate::serve::session::HostSession;
-use crate::serve::settings::ListMode;
+use crate::serve::shown_list::ShownList;
 
 const NAME: &str = "script.js";
 
-pub(super) fn description(tool_index: &ToolIndex, mode: ListMode) -> Value {
+pub(super) fn description(tool_index: &ToolIndex, shown: &ShownList) -> Value {
     json!({
         "name": RUN,
         "title": "Run a script",
-        "description": about(tool_index, mode),
+        "description": about(tool_index, shown),
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -41,6 +45,7 @@ pub(super) fn description(tool_index: &ToolIndex, mode: ListMode) -> Value {
                 "input": {"description": "Any JSON; the script's global `input`"},
                 "timeout_ms": {"type": "integer", "minimum": 1, "description": "Cannot exceed the configured limit"},
                 "tools": {"type": "array", "items": {"type": "string"}, "description": "Names of tools the script will use"},
+                "resume": {"type": "string", "description": "Id of a run to resume: calls that happened are not made again"},
             },
             "required": ["code"],
             "additionalProperties": false,
@@ -49,39 +54,21 @@ pub(super) fn description(tool_index: &ToolIndex, mode: ListMode) -> Value {
     })
 }
 
-fn about(tool_index: &ToolIndex, mode: ListMode) -> String {
-    // The number of a server's tools may change while a host is connected, so a stable list omits
-    // it.
-    let servers = match mode {
-        ListMode::Stable => format!("Servers: {}", tool_index.server_names()),
-        ListMode::Code | ListMode::Progressive => {
-            format!("Servers (tools): {}", tool_index.servers())
-        }
-    };
-    let mut text = format!(
-        "Runs one script that calls tools and returns a value. Call tools as \
-         `await server.tool({{…}})`; loop, filter and combine in the script and return only what is \
-         needed. No network, files or imports. Failed calls throw ToolError. Every call is decided \
-         by rules. {servers}."
-    );
-    if tool_index.broker.has_extraction() {
-        text.push_str(" `extract(value, schema)` has a model turn text into JSON.");
-    }
-    match &tool_index.at_once {
-        Some(declarations) => text.push_str(&format!("\n\n{declarations}")),
+fn about(tool_index: &ToolIndex, shown: &ShownList) -> String {
+    let text = run_description::introduction(tool_index, shown);
+    match run_description::declared_after(&text, shown) {
+        Some(declarations) => format!("{text}\n\n{declarations}"),
         None => {
-            text.push_str(
-                " First find tools with search_tools and read them with get_tool_details",
-            );
-            if tool_index.broker.has_discovery() {
-                text.push_str(
-                    ", or in the script: `airlock.search(query)`, `airlock.describe({tools})`",
-                );
-            }
-            text.push('.');
+            let in_script = match tool_index.broker.has_discovery() {
+                true => ", or in the script: `airlock.search(query)`, `airlock.describe(name)`",
+                false => "",
+            };
+            format!(
+                "{text} First find tools with search_tools and read them with \
+                 get_tool_details{in_script}."
+            )
         }
     }
-    text
 }
 
 pub(super) async fn call(
@@ -90,9 +77,6 @@ pub(super) async fn call(
     request: &Request,
     args: &Map<String, Value>,
 ) -> OwnToolAnswer {
-    if let Some(state) = request.params.get("requestState") {
-        return follow::go_on(context, request, state).await;
-    }
     let (script, declared) = match script(tool_index, args) {
         Ok(read) => read,
         Err(why) => return OwnToolAnswer::wrong(why),
@@ -104,20 +88,9 @@ pub(super) async fn call(
         let why = limits.says(Limit::Source);
         return OwnToolAnswer::not_started(Code::LimitSource, &why, next, None);
     }
-    let uses = match broker
-        .uses(&request.caller, &script.text, &request.cancel)
-        .await
-    {
-        Ok(uses) => uses,
-        Err(busy) => return OwnToolAnswer::busy(&busy),
-    };
-    let missing = disclosure::missing(context, tool_index, &request.session, &uses, &declared);
-    match missing {
-        Ok(missing) if !missing.is_empty() => {
-            return OwnToolAnswer::error(disclosure::required(&missing));
-        }
-        Ok(_) => {}
-        Err(unknown) => return OwnToolAnswer::error(unknown),
+    let wanted = (&*script.text, &*declared);
+    if let Err(refusal) = check_disclosed(context, tool_index, request, wanted).await {
+        return refusal;
     }
     let quotable = tool_index.broker.is_quotable(&script.text);
     let followed = FollowedScript {
@@ -129,7 +102,34 @@ pub(super) async fn call(
         },
         is_direct: false,
     };
-    start(context, tool_index, request, script.into_script(), followed).await
+    let (resumed, script) = (script.resume.clone(), script.into_script());
+    let script = match resumed {
+        Some(run) => match resumable::edited(tool_index, request, &run, script).await {
+            Ok(script) => script,
+            Err(refusal) => return refusal,
+        },
+        None => script,
+    };
+    start(context, tool_index, request, script, followed).await
+}
+
+/// Refuses a script that uses tools which are not disclosed in the session. `declared` are tools that
+/// the host names itself.
+pub(super) async fn check_disclosed(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    (text, declared): (&str, &[String]),
+) -> Result<(), OwnToolAnswer> {
+    let uses = tool_index
+        .broker
+        .uses(&request.caller, text, &request.cancel);
+    let uses = uses.await.map_err(|busy| OwnToolAnswer::busy(&busy))?;
+    match disclosure::missing(context, tool_index, request, &uses, declared) {
+        Ok(missing) if missing.is_empty() => Ok(()),
+        Ok(missing) => Err(OwnToolAnswer::error(disclosure::required(&missing))),
+        Err(unknown) => Err(OwnToolAnswer::error(unknown)),
+    }
 }
 
 /// Starts a run in the session of the request and follows it.
@@ -153,9 +153,20 @@ pub(super) async fn start(
         Some(parent) => script.traced_by(parent),
         None => script,
     };
+    let settings = context.settings();
+    // Such a host would only refuse, and the question waits for a later answer in any case.
+    let is_for_later = settings.answers_come_later && !request.reaches_person();
+    let asks_host = request.can_ask() && !is_for_later;
+    let suspend_after = match is_for_later {
+        true => Some(Duration::ZERO),
+        false => settings.suspend_after,
+    };
+    let script = match suspend_after {
+        Some(wait) => script.suspended_after(wait),
+        None => script,
+    };
     let broker = &tool_index.broker;
     let (client_requests, wanted) = ClientRequestQueue::new();
-    let settings = context.settings();
     let level = request.log_level().filter(|_| settings.logs);
     let (logs, log_sink) = LogForwarder::new(level);
     let abilities = request.abilities(settings.pass);
@@ -166,14 +177,28 @@ pub(super) async fn start(
         abilities,
         log_sink,
     );
+    let (progress_sink, reports) = request
+        .progress_token()
+        .map(|_| ProgressSink::new())
+        .unzip();
+    let to_host = to_host.with_progress(progress_sink);
     let (reached, rest) = (ReachedLabels::default(), IdleFlag::default());
-    let by_host = || Arc::new(HostApprover(client_requests.clone())) as Arc<dyn Approver>;
+    let (pass_on, passed_on) = mpsc::unbounded_channel();
+    let by_host = || {
+        Arc::new(HostApprover {
+            client_requests: client_requests.clone(),
+            session: Arc::clone(&request.session),
+            other: broker.shared_approver(),
+            passed_on: pass_on,
+        }) as Arc<dyn Approver>
+    };
     let by_model = || Arc::new(HostModel::new(client_requests.clone())) as Arc<dyn Extractor>;
     let run_context = RunContext {
         caller: Arc::clone(&request.caller),
-        disclosed: disclosure::disclosed_tools(context, tool_index, &request.session),
+        host: request.client_name(),
+        disclosed: disclosure::disclosed_tools(context, tool_index, request),
         session: request.session.record().cloned(),
-        approver: request.can_ask().then(by_host),
+        approver: asks_host.then(by_host),
         extractor: request.can_sample().then(by_model),
         discovery: Some(Arc::new(SessionDiscovery {
             context: context.clone(),
@@ -188,8 +213,10 @@ pub(super) async fn start(
         broker: broker.clone(),
         client_requests: wanted,
         delivery: request.way(),
-        asks_elsewhere: !request.can_ask(),
+        asks_elsewhere: !asks_host,
+        passed_on,
         logs,
+        reports,
         reached,
         rest,
     };
@@ -213,13 +240,14 @@ impl SessionDiscovery {
 
 impl ToolDiscovery for SessionDiscovery {
     fn search(&self, args: &Map<String, Value>) -> Result<Value, String> {
-        search_now(&*self.tool_index()?, args).map(|found| found.structured())
+        let hidden = self.session.disabled_servers();
+        search_now(&*self.tool_index()?, args, &hidden).map(|found| found.structured())
     }
 
     fn describe(&self, args: &Map<String, Value>) -> Result<DescribedTools, String> {
         let tool_index = self.tool_index()?;
         describe(args, |wanted| {
-            super::disclose(&self.context, &tool_index, &self.session, wanted)
+            disclosure::disclose(&self.context, &tool_index, &self.session, wanted)
         })
     }
 }
@@ -229,6 +257,8 @@ struct RunRequest {
     text: String,
     input: Option<Value>,
     limits: airlock_core::limits::Limits,
+    /// The run to resume.
+    resume: Option<String>,
 }
 
 impl RunRequest {
@@ -245,7 +275,10 @@ fn script(
     tool_index: &ToolIndex,
     args: &Map<String, Value>,
 ) -> Result<(RunRequest, Vec<String>), String> {
-    only(args, &["code", "input", "timeout_ms", "tools", "session"])?;
+    only(
+        args,
+        &["code", "input", "timeout_ms", "tools", "resume", "session"],
+    )?;
     let text = text_of(args, "code")?.unwrap_or_default();
     if text.trim().is_empty() {
         return Err("`code` is empty; write at least a `return`, such as `return 1 + 1`".into());
@@ -260,6 +293,7 @@ fn script(
         text: text.to_owned(),
         input: args.get("input").cloned(),
         limits,
+        resume: text_of(args, "resume")?.map(str::to_owned),
     };
     Ok((wanted, names(args, "tools")?))
 }

@@ -4,9 +4,14 @@ use codegen::declare::Level;
 use serde_json::{Map, Value, json};
 
 use super::OwnToolAnswer;
+use super::details::typescript;
 use crate::broker::tool_index::search::{LIMIT_DEFAULT, LIMIT_MAX, SearchResult, search};
 use crate::broker::tool_index::{ListedTool, SEARCH, ToolIndex};
 use crate::broker::{ServerState, ServerStatus, ToolSnapshot};
+use crate::serve::context::ServeContext;
+use crate::serve::disclosure::{self, FormatDetails};
+use crate::serve::request::Request;
+use crate::serve::rpc::set_member;
 
 pub(super) fn description() -> Value {
     json!({
@@ -22,7 +27,7 @@ pub(super) fn description() -> Value {
                 "groups": {"type": "array", "items": {"type": "string"}, "description": "In any of these groups"},
                 "tags": {"type": "array", "items": {"type": "string"}, "description": "With all of these tags"},
                 "category": {"type": "string", "description": "In this category"},
-                "detail": {"type": "string", "enum": ["names", "lines", "signatures"], "default": "lines"},
+                "detail": {"type": "string", "enum": ["names", "lines", "signatures", "full"], "default": "lines", "description": "After `full`, the tools can be called"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
             },
             "additionalProperties": false,
@@ -31,25 +36,55 @@ pub(super) fn description() -> Value {
     })
 }
 
-pub(super) async fn call(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnToolAnswer {
-    match search(tool_index, args).await {
-        Ok(found) => answer(tool_index, &found),
-        Err(why) => OwnToolAnswer::wrong(why),
+pub(super) async fn call(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
+    let hidden = request.session.disabled_servers();
+    let found = match search(tool_index, args, &hidden).await {
+        Ok(found) => found,
+        Err(why) => return OwnToolAnswer::wrong(why),
+    };
+    let declarations = match found.level {
+        Level::Signatures => Ok(tool_index.declarations(&found.best, Level::Signatures)),
+        Level::Full if !found.best.is_empty() => {
+            let names: Vec<_> = found.best.iter().map(|it| it.name.clone()).collect();
+            let besides = found.structured().to_string().len();
+            let encoded_bytes_max = request.limits(context.settings()).encoded_bytes_max;
+            let encoded_bytes_max = encoded_bytes_max.saturating_sub(besides);
+            let within = (&typescript as FormatDetails<'_>, encoded_bytes_max);
+            disclosure::disclose_within(context, tool_index, &request.session, &names, within)
+                .map(|it| it.text)
+        }
+        _ => Ok(String::new()),
+    };
+    match declarations {
+        Ok(declarations) => answer(tool_index, &found, &declarations),
+        Err(too_often) => OwnToolAnswer::wrong(too_often),
     }
 }
 
-fn answer(tool_index: &ToolIndex, found: &SearchResult<'_>) -> OwnToolAnswer {
+/// Formats the result. The structured form has the same content as the text.
+fn answer(tool_index: &ToolIndex, found: &SearchResult<'_>, declarations: &str) -> OwnToolAnswer {
     let SearchResult {
         best, total, level, ..
     } = found;
     let absent = absent_in_words(tool_index);
+    let mut structured = found.structured();
     let text = if best.is_empty() {
         let servers = tool_index.servers();
-        format!("{absent}no tool matches; try other words. Servers: {servers}")
+        let next = format!("no tool matches; try other words. Servers: {servers}");
+        set_member(&mut structured, "next", next.clone());
+        format!("{absent}{next}")
     } else {
         let known = tool_index.broker.known();
         let mut text = match *level {
-            Level::Signatures => tool_index.declarations(best, Level::Signatures),
+            Level::Signatures | Level::Full => {
+                set_member(&mut structured, "declarations", declarations);
+                declarations.to_owned()
+            }
             level => grouped(&known, best, level == Level::Lines),
         };
         if *total > best.len() {
@@ -61,7 +96,7 @@ fn answer(tool_index: &ToolIndex, found: &SearchResult<'_>) -> OwnToolAnswer {
     };
     OwnToolAnswer::Done {
         text,
-        structured: Some(found.structured()),
+        structured: Some(structured),
         is_error: false,
     }
 }

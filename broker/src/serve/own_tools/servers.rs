@@ -1,4 +1,4 @@
-//! On-demand servers: finding them, connecting to one before its first call, and disconnecting it.
+//! Servers: finding them, enabling one before its first call, and disabling one in a session.
 
 use airlock_core::id::ServerName;
 use airlock_core::search::{Document, Index};
@@ -10,6 +10,7 @@ use crate::broker::tool_index::{DISABLE, ENABLE, SERVERS, ToolIndex};
 use crate::broker::{ServerState, ServerStatus};
 use crate::serve::context::ServeContext;
 use crate::serve::rpc::{sanitize, set_member};
+use crate::serve::session::HostSession;
 
 /// Maximum number of tool names shown per server.
 const TOOLS_SHOWN_MAX: usize = 8;
@@ -45,18 +46,22 @@ pub(super) fn descriptions() -> [Value; 3] {
         }),
         one(
             ENABLE,
-            "Start a server",
-            "Starts an on-demand server, so that its tools can be searched.",
+            "Enable a server",
+            "Makes a server's tools available again in this session, and starts the server.",
         ),
         one(
             DISABLE,
-            "Stop a server",
-            "Stops an on-demand server that is not needed now. A call of its tools starts it again.",
+            "Disable a server",
+            "Hides a server's tools in this session, until it is enabled. Stops it if it runs on demand.",
         ),
     ]
 }
 
-pub(super) fn search(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnToolAnswer {
+pub(super) fn search(
+    tool_index: &ToolIndex,
+    session: &HostSession,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
     let query = match only(args, &["query", "session"]).and_then(|()| text_of(args, "query")) {
         Ok(query) => query.unwrap_or_default().trim(),
         Err(why) => return OwnToolAnswer::wrong(why),
@@ -72,14 +77,24 @@ pub(super) fn search(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnTo
             .filter_map(|place| known.servers.get(place))
             .collect()
     };
-    let text: String = servers.iter().map(|it| line(it)).collect();
-    let entries: Vec<_> = servers.iter().map(|it| entry(tool_index, it)).collect();
+    let disabled = session.disabled_servers();
+    let word = |it: &ServerStatus| match disabled.contains(&it.name) {
+        true => "disabled",
+        false => it.state.word(),
+    };
+    let text: String = servers.iter().map(|it| line(it, word(it))).collect();
+    let entries = servers.iter().map(|it| entry(tool_index, it, word(it)));
+    let mut structured = json!({ "servers": entries.collect::<Vec<_>>() });
+    const NONE: &str = "no server matches; remove `query` to see all";
+    if servers.is_empty() {
+        set_member(&mut structured, "next", NONE);
+    }
     OwnToolAnswer::Done {
         text: match text.trim_end() {
-            "" => "no server matches; remove `query` to see all".to_owned(),
+            "" => NONE.to_owned(),
             text => text.to_owned(),
         },
-        structured: Some(json!({ "servers": entries })),
+        structured: Some(structured),
         is_error: false,
     }
 }
@@ -87,6 +102,7 @@ pub(super) fn search(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnTo
 pub(super) async fn enable(
     context: &ServeContext,
     tool_index: &ToolIndex,
+    session: &HostSession,
     args: &Map<String, Value>,
 ) -> OwnToolAnswer {
     let server = match server(tool_index, args) {
@@ -94,6 +110,7 @@ pub(super) async fn enable(
         Err(why) => return OwnToolAnswer::wrong(why),
     };
     let name = &server.name;
+    session.enable_server(name);
     if let Err(why) = tool_index
         .broker
         .join(&ServerName(name.as_str().into()))
@@ -128,29 +145,30 @@ pub(super) async fn enable(
     }
 }
 
-pub(super) async fn disable(tool_index: &ToolIndex, args: &Map<String, Value>) -> OwnToolAnswer {
+pub(super) async fn disable(
+    tool_index: &ToolIndex,
+    session: &HostSession,
+    args: &Map<String, Value>,
+) -> OwnToolAnswer {
     let server = match server(tool_index, args) {
         Ok(server) => server,
         Err(why) => return OwnToolAnswer::wrong(why),
     };
     let name = &server.name;
-    if !server.is_on_demand {
-        return OwnToolAnswer::wrong(format!(
-            "`{name}` is configured to run always; it cannot be stopped"
-        ));
-    }
-    if !tool_index
-        .broker
-        .rest(&ServerName(name.as_str().into()))
-        .await
-    {
-        return OwnToolAnswer::wrong(format!(
-            "`{name}` has calls in progress; it stops by itself after a while without calls"
-        ));
-    }
+    session.disable_server(name);
+    // A server that has calls in progress stops by itself after a while without calls.
+    let is_stopped = server.is_on_demand
+        && tool_index
+            .broker
+            .rest(&ServerName(name.as_str().into()))
+            .await;
+    let stopped = if is_stopped { " It is stopped." } else { "" };
     OwnToolAnswer::Done {
-        text: format!("`{name}` is stopped. Calling one of its tools starts it again."),
-        structured: Some(json!({"server": name, "state": "on-demand"})),
+        text: format!(
+            "`{name}` is disabled in this session: its tools cannot be found or called until you \
+             call enable_server.{stopped}"
+        ),
+        structured: Some(json!({"server": name, "state": "disabled", "stopped": is_stopped})),
         is_error: false,
     }
 }
@@ -164,12 +182,14 @@ fn server<'a>(
     let servers = &tool_index.known.servers;
     servers.iter().find(|it| it.name == name).ok_or_else(|| {
         let names = servers.iter().map(|it| it.name.as_str());
-        let closest = codegen::closest::closest(name, names.clone());
-        let hint = closest.map_or_else(
-            || format!("the servers are {}", names.collect::<Vec<_>>().join(", ")),
-            |it| format!("did you mean `{it}`?"),
-        );
-        format!("there is no server `{}`; {hint}", sanitize(name))
+        let closest = codegen::closest::closest(name, names);
+        let hint = closest.map(|it| format!("did you mean `{it}`? "));
+        format!(
+            "there is no server `{}`; {}the servers are {}",
+            sanitize(name),
+            hint.unwrap_or_default(),
+            tool_index.server_names()
+        )
     })
 }
 
@@ -187,8 +207,8 @@ fn document(tool_index: &ToolIndex, server: &ServerStatus) -> Document {
     }
 }
 
-fn line(server: &ServerStatus) -> String {
-    let mut line = format!("{}: {}", server.name, server.state.word());
+fn line(server: &ServerStatus, state: &str) -> String {
+    let mut line = format!("{}: {state}", server.name);
     if let Some(tools) = server.tools {
         line.push_str(&format!(", {tools} tools"));
     }
@@ -199,10 +219,10 @@ fn line(server: &ServerStatus) -> String {
     line
 }
 
-fn entry(tool_index: &ToolIndex, server: &ServerStatus) -> Value {
+fn entry(tool_index: &ToolIndex, server: &ServerStatus, state: &str) -> Value {
     let mut entry = json!({
         "name": server.name,
-        "state": server.state.word(),
+        "state": state,
         "on_demand": server.is_on_demand,
     });
     if let Some(tools) = server.tools {

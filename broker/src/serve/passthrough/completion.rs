@@ -48,8 +48,8 @@ pub(in crate::serve) async fn complete(
     let completion = result.get("completion").unwrap_or(&Value::Null);
     let values = completion.get("values").and_then(Value::as_array);
     let texts = values.into_iter().flatten().filter_map(Value::as_str);
-    // A value goes back to its server unchanged, so values that would have to be escaped are
-    // dropped.
+    // Values that would have to be escaped are dropped, because a host sends a value back to its
+    // server unchanged.
     let plain = texts.filter(|it| is_plain(it, VALUE_BYTES_MAX));
     let values: Vec<_> = plain.take(VALUES_MAX).collect();
     let mut said = json!({"values": values});

@@ -87,7 +87,8 @@ async fn pages(
             Arc::new(read(tool_index, server, list, &Deadline::new(WALL)).await)
         }
     };
-    // This function holds one reference and the map holds another.
+    // One reference belongs to this function and one to the map. Any further reference belongs to a
+    // waiting request.
     let is_awaited = Arc::strong_count(&turn) > 2;
     latest.pages = is_awaited.then(|| Arc::clone(&pages));
     pages

@@ -1,8 +1,8 @@
-//! Passes on prompts of servers, beside airlock's own prompt. A prompt is named `server_prompt`, or
-//! `server.prompt` if the first form is ambiguous. The meaning of a name depends only on the names
-//! of the offered servers, not on their lists. If the part before the first dot is a server, the
-//! prompt belongs to that server. Otherwise the name must begin with exactly one server's name and
-//! `_`.
+//! Passes on prompts of servers, in addition to airlock's own prompt. A prompt is named
+//! `server_prompt`, or `server.prompt` if the first form is ambiguous. The meaning of a name
+//! depends only on the names of the offered servers, not on their lists. If the part before the
+//! first dot is the name of a server, the prompt belongs to that server. Otherwise the name must
+//! begin with the name of exactly one server and `_`.
 
 use std::collections::HashSet;
 
@@ -136,7 +136,7 @@ fn meant(offered: &[ServerName], name: &str) -> PromptMatch {
     }
 }
 
-/// Returns the server of the prompt and its name there.
+/// Returns the server to which a prompt belongs, and the prompt's name at that server.
 pub(super) fn whose(
     context: &ServeContext,
     tool_index: &ToolIndex,

@@ -1,7 +1,7 @@
-//! Passes on resources of servers, beside airlock's own resources. Their address is
-//! `airlock://SERVER/` followed by the server's unchanged address. This address is unique and shows
-//! the server. The server's own address is accepted too, if only one offered server can have the
-//! resource.
+//! Passes on resources of servers, in addition to airlock's own resources. The address of a
+//! server's resource is `airlock://SERVER/` followed by the server's unchanged address. This
+//! address is unique and shows the server. The server's own address is accepted too, if only one
+//! offered server can have the resource.
 
 use airlock_core::id::ServerName;
 use serde_json::{Map, Value};
@@ -100,7 +100,7 @@ pub(in crate::serve) fn is_uri(text: &str) -> bool {
     !text.is_empty() && text.len() <= URI_BYTES_MAX && text.chars().all(is_shown)
 }
 
-/// Returns the server of a resource and the resource's address there.
+/// Returns the server to which a resource belongs, and the resource's address at that server.
 pub(in crate::serve) async fn whose(
     context: &ServeContext,
     tool_index: &ToolIndex,
@@ -166,7 +166,7 @@ pub(in crate::serve) async fn read(
     };
     let result = match fetched(context, tool_index, request, &server, fetch).await {
         Ok(result) => result,
-        // Either code can mean a missing resource, because the eras use different ones.
+        // Either code can mean that the resource is missing, because the eras use different codes.
         Err(FetchError::Refused {
             code: RESOURCE_NOT_FOUND | INVALID_PARAMS,
             message,

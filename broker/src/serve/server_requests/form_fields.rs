@@ -14,7 +14,7 @@ pub(super) fn make_plain(schema: &mut Value) -> Result<(), &'static str> {
         Value::Object(members) => members.iter_mut().try_for_each(|(key, member)| {
             seen(key)?;
             match (key.as_str(), member) {
-                // A default text may have several lines.
+                // A default text is allowed to have several lines.
                 ("default", Value::String(text)) if escape::block(text) == *text => Ok(()),
                 ("title" | "description", Value::String(label)) => make_label(label),
                 ("enumNames", Value::Array(labels)) => {
@@ -23,7 +23,8 @@ pub(super) fn make_plain(schema: &mut Value) -> Result<(), &'static str> {
                         other => make_plain(other),
                     })
                 }
-                // The keys of this object are names of fields, even a key such as `title`.
+                // The keys of this object are names of fields. A field may even have a name such as
+                // `title`.
                 ("properties", Value::Object(fields)) => {
                     fields.iter_mut().try_for_each(|(name, field)| {
                         seen(name)?;

@@ -19,7 +19,7 @@ pub(super) struct RequestKeys(Mutex<IssuedKeys>);
 #[derive(Debug, Default)]
 struct IssuedKeys {
     latest: u64,
-    /// Servers' own keys of inquiries that the host has not answered yet.
+    /// Servers' own keys, as long as the host has not answered their inquiries.
     open: HashSet<String>,
 }
 

@@ -19,12 +19,12 @@ fn all() -> ServeSettings {
     }
 }
 
-fn answers() -> [(Value, Value); 4] {
+/// Without a host that declines: at once, it counts as one that cannot ask.
+fn answers() -> [(Value, Value); 3] {
     let accept = |decision: &str| json!({"action": "accept", "content": {"decision": decision}});
     [
         (accept("allow"), json!({"text": "x"})),
         (accept("refuse"), json!("refused")),
-        (json!({"action": "decline"}), json!("refused")),
         (json!({"action": "cancel"}), json!("unanswered")),
     ]
 }
@@ -177,8 +177,8 @@ async fn leaving(way: HostKind) -> (Host, Arc<Notify>) {
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo))
         .tool(tool("word", "leave", "Waits for a word.", until_told));
-    let house = TestServer::built(builder, all()).await;
-    let host = house.host(way, json!({"elicitation": {"form": {}}})).await;
+    let server = TestServer::built(builder, all()).await;
+    let host = server.host(way, json!({"elicitation": {"form": {}}})).await;
     (host, leave)
 }
 
@@ -221,7 +221,7 @@ async fn resume_without_answer_returns_finished_run() {
     }
 }
 
-/// The wait ends long before the run's time limit, and the script still has time left.
+/// The wait ends long before the run's time limit, so the script has time to handle the error.
 #[tokio::test]
 async fn expired_wait_reports_unanswered_to_script() {
     let limits = Limits {
@@ -235,9 +235,9 @@ async fn expired_wait_reports_unanswered_to_script() {
         .ask("word.ask")
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo));
-    let house = TestServer::built(builder, all()).await;
+    let server = TestServer::built(builder, all()).await;
     for way in WAYS {
-        let mut host = house.host(way, json!({"elicitation": {"form": {}}})).await;
+        let mut host = server.host(way, json!({"elicitation": {"form": {}}})).await;
         let mut params = json!({"name": "run_script", "arguments": {"code": CODE}});
         let mut told = host.request("tools/call", params.clone()).await.unwrap();
         // In the newer era, the question is returned again for as long as it is open.

@@ -27,7 +27,7 @@ async fn image_is_stored_and_readable_with_its_type() {
             "{said}"
         );
         assert!(said.len() < 1_000 && !said.contains("QUJD"), "{said}");
-        let value = &result["structuredContent"]["value"];
+        let value = &result["_meta"]["dev.airlock/report"]["value"];
         assert!(value[1].get("data").is_none(), "{value}");
         let at = &value[1]["data_at"];
         assert_eq!(
@@ -50,7 +50,7 @@ async fn image_is_readable_in_byte_ranges() {
     for way in WAYS {
         let mut host = host(way).await;
         let result = host.run(PICTURE).await;
-        let at = &result["structuredContent"]["value"][1]["data_at"];
+        let at = &result["_meta"]["dev.airlock/report"]["value"][1]["data_at"];
         let mut read = Vec::new();
         let mut next = format!("{}?length=7001", at["uri"].as_str().unwrap());
         loop {

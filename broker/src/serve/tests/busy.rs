@@ -37,12 +37,12 @@ async fn narrow() -> (TestServer, Arc<Semaphore>) {
 #[tokio::test]
 async fn a_run_without_room_is_refused_and_the_model_is_told_when_to_come_again() {
     for way in WAYS {
-        let (house, waiting) = narrow().await;
-        let mut first = house.host(way, json!({})).await;
+        let (server, waiting) = narrow().await;
+        let mut first = server.host(way, json!({})).await;
         let args = json!({"name": "run_script", "arguments": {"code": "await clock.wait({})"}});
         let run = first.begin("tools/call", args).await;
         waiting.acquire().await.unwrap().forget();
-        let mut second = house.host(way, json!({})).await;
+        let mut second = server.host(way, json!({})).await;
         let refused = second.run("return 1").await;
         assert!(is_error(&refused), "{refused}");
         let said = text(&refused);
@@ -73,9 +73,9 @@ async fn a_run_without_room_is_refused_and_the_model_is_told_when_to_come_again(
 #[tokio::test]
 async fn a_script_that_is_too_long_is_refused_unread() {
     for way in WAYS {
-        let house = TestServer::built(Broker::builder(), full()).await;
-        let mut host = house.host(way, json!({})).await;
-        // A check of this script would report each of these calls.
+        let server = TestServer::built(Broker::builder(), full()).await;
+        let mut host = server.host(way, json!({})).await;
+        // If this script were checked, each of these calls would be reported.
         let long = format!("{}(", "nobody.knows();".repeat(100_000));
         let refused = host.run(&long).await;
         let said = text(&refused);
@@ -100,8 +100,8 @@ async fn a_message_has_room_for_a_script_and_its_input_and_no_more() {
         ..full()
     };
     for way in WAYS {
-        let house = TestServer::built(Broker::builder(), settings.clone()).await;
-        let mut host = house.host(way, json!({})).await;
+        let server = TestServer::built(Broker::builder(), settings.clone()).await;
+        let mut host = server.host(way, json!({})).await;
         assert!(!is_error(&host.run(&"1;".repeat(3_000)).await));
         let long = json!({"name": "run_script", "arguments": {"code": "1;".repeat(6_000)}});
         host.begin("tools/call", long).await;

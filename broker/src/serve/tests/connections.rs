@@ -25,8 +25,8 @@ fn hasty() -> ConnectionLimits {
 }
 
 /// Returns everything that is received until the server closes the connection.
-async fn answer(house: &TestServer, said: &str) -> String {
-    let mut stream = TcpStream::connect(house.address()).await.unwrap();
+async fn answer(server: &TestServer, said: &str) -> String {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     // The server may have closed a refused connection already.
     let _ = stream.write_all(said.as_bytes()).await;
     let mut answer = Vec::new();
@@ -36,12 +36,12 @@ async fn answer(house: &TestServer, said: &str) -> String {
 
 #[tokio::test]
 async fn half_a_request_times_out() {
-    let house = TestServer::open(settings(hasty())).await;
-    assert_eq!(answer(&house, "").await, "");
+    let server = TestServer::open(settings(hasty())).await;
+    assert_eq!(answer(&server, "").await, "");
     let head = "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n";
-    let half = answer(&house, head).await;
+    let half = answer(&server, head).await;
     assert!(!half.contains(" 200 "), "{half}");
-    let body = answer(&house, &format!("{head}Content-Length: 100\r\n\r\n{{")).await;
+    let body = answer(&server, &format!("{head}Content-Length: 100\r\n\r\n{{")).await;
     assert!(body.starts_with("HTTP/1.1 408 "), "{body}");
     assert!(body.contains("did not arrive in time"), "{body}");
 }
@@ -53,8 +53,8 @@ async fn answer_may_take_longer_than_request_timeout() {
         disclosure: Disclosure::Full,
         ..settings(hasty())
     };
-    let house = TestServer::open(settings).await;
-    let mut host = house.host(WAYS[2], json!({"elicitation": {}})).await;
+    let server = TestServer::open(settings).await;
+    let mut host = server.host(WAYS[2], json!({"elicitation": {}})).await;
     let code = "return (await word.ask({text: 'late'})).text";
     let params = json!({"name": "run_script", "arguments": {"code": code}});
     let id = host.begin("tools/call", params).await;
@@ -73,17 +73,17 @@ async fn excess_connections_are_refused_and_others_kept() {
         connections_max: 2,
         ..ConnectionLimits::default()
     };
-    let house = TestServer::open(settings(patience)).await;
-    let first = TcpStream::connect(house.address()).await.unwrap();
-    let _second = TcpStream::connect(house.address()).await.unwrap();
-    let third = answer(&house, "").await;
+    let server = TestServer::open(settings(patience)).await;
+    let first = TcpStream::connect(server.address()).await.unwrap();
+    let _second = TcpStream::connect(server.address()).await.unwrap();
+    let third = answer(&server, "").await;
     assert!(third.starts_with("HTTP/1.1 503 "), "{third}");
     assert!(third.contains("too many connections"), "{third}");
     drop(first);
-    // The place becomes free once the server has noticed the close.
+    // The place is free again once the server has noticed that the connection was closed.
     let get = "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     loop {
-        let page = answer(&house, get).await;
+        let page = answer(&server, get).await;
         if page.starts_with("HTTP/1.1 406 ") {
             break;
         }

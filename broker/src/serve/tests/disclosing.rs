@@ -2,7 +2,7 @@
 
 use super::host::{TestServer, tool};
 use super::*;
-use crate::broker::Broker;
+use crate::broker::{Broker, InProcessTool};
 
 const MINIMAL: &str = r#"{"type":"object","additionalProperties":true}"#;
 
@@ -48,6 +48,114 @@ async fn full_disclosure_lists_whole_schemas_callable_at_once() {
         assert!(echo.get("outputSchema").is_none(), "{echo}");
         let answered = host.call("word_echo", json!({"text": "a"})).await;
         assert_eq!(answered["structuredContent"]["text"], "a", "{answered}");
+    }
+}
+
+/// Codex shows the beginning of a long result only. What it does not show counts as not read.
+#[tokio::test]
+async fn description_beyond_what_host_shows_must_be_read_first() {
+    let described = |name: &str, sentences: usize| {
+        let text = "It is a long sentence. ".repeat(sentences);
+        tool("shop", name, &text, async |args| Ok(args))
+    };
+    let server = async || {
+        let mut builder = Broker::builder();
+        for (name, sentences) in [
+            ("apples", 150),
+            ("bread", 150),
+            ("cakes", 150),
+            ("dates", 800),
+        ] {
+            builder = builder.tool(described(name, sentences));
+        }
+        TestServer::built(builder, in_mode(ListMode::Progressive)).await
+    };
+    let names = ["shop.apples", "shop.bread", "shop.cakes", "shop.dates"];
+    let is_callable = async |host: &mut Host, name: &str| {
+        let called = host.call(&name.replace('.', "_"), json!({})).await;
+        !is_error(&called)
+    };
+    for way in WAYS {
+        for format in ["typescript", "json"] {
+            let server = server().await;
+            let mut host = server.host_named("codex-mcp-client", way, json!({})).await;
+            let details = json!({"tools": names, "format": format});
+            let shown = host.call("get_tool_details", details).await;
+            let shown = text(&shown).to_owned();
+            assert!(shown.len() <= 6_000, "{way}: {}", shown.len());
+            let rest = "not shown, because this host cuts long results: shop.bread, shop.cakes, \
+                        shop.dates; read them with get_tool_details";
+            assert!(shown.contains(rest), "{way}: {shown}");
+            assert!(is_callable(&mut host, names[0]).await, "{way}");
+            for name in &names[1..] {
+                assert!(!is_callable(&mut host, name).await, "{way}: {name}");
+            }
+
+            // The last description alone is too long, and is read in parts.
+            let details = json!({"tools": ["shop.dates"], "format": format});
+            let mut part = host.call("get_tool_details", details).await;
+            assert!(
+                text(&part).contains("`shop.dates` can be called after"),
+                "{part}"
+            );
+            for _ in 0..10 {
+                assert!(!is_callable(&mut host, "shop.dates").await, "{way}");
+                let Some((_, call)) = text(&part).rsplit_once("read_result(") else {
+                    break;
+                };
+                let args = call.trim_end_matches(')');
+                part = host
+                    .call("read_result", serde_json::from_str(args).unwrap())
+                    .await;
+                if !text(&part).contains("read_result(") {
+                    break;
+                }
+            }
+            assert!(is_callable(&mut host, "shop.dates").await, "{way}: {part}");
+        }
+        let server = server().await;
+        let mut host = server.host_named("codex-mcp-client", way, json!({})).await;
+        let search = json!({"query": "", "detail": "full"});
+        let found = host.call("search_tools", search.clone()).await;
+        assert!(
+            found["structuredContent"].to_string().len() <= 6_500,
+            "{found}"
+        );
+        assert!(text(&found).contains("not shown"), "{found}");
+        assert!(is_callable(&mut host, names[0]).await, "{way}");
+        assert!(!is_callable(&mut host, names[2]).await, "{way}");
+        // A host that shows everything gets everything.
+        let mut host = server.host(way, json!({})).await;
+        let found = host.call("search_tools", search).await;
+        assert!(!text(&found).contains("not shown"), "{found}");
+        assert!(is_callable(&mut host, names[3]).await, "{way}");
+    }
+}
+
+/// A list cannot show a schema that some hosts do not accept, so the tool must be read first.
+#[tokio::test]
+async fn tool_without_listed_schema_is_not_disclosed_by_full_list() {
+    let whole = ServeSettings {
+        disclosure: Disclosure::Full,
+        ..in_mode(ListMode::Progressive)
+    };
+    let odd = json!({"name": "odd", "inputSchema": {"type": ["object", "null"]}});
+    let odd = InProcessTool::new("word", odd, async |args| Ok(args));
+    let builder = Broker::builder().tool(odd);
+    let builder = builder.tool(tool("word", "plain", "Plain.", async |args| Ok(args)));
+    let server = TestServer::built(builder.allow("*").unwrap(), whole).await;
+    for way in WAYS {
+        let mut host = server.host(way, json!({})).await;
+        let list = host.request("tools/list", json!({})).await.unwrap();
+        assert!(list.to_string().contains("word_odd"), "{way}: {list}");
+        let plain = host.call("word_plain", json!({})).await;
+        assert!(!is_error(&plain), "{way}: {plain}");
+        let refused = host.call("word_odd", json!({})).await;
+        let code = &refused["structuredContent"]["error"]["code"];
+        assert_eq!(code, "TOOL_DESCRIPTION_REQUIRED", "{way}: {refused}");
+        host.descriptions("?tools=word_odd").await;
+        let called = host.call("word_odd", json!({})).await;
+        assert!(!is_error(&called), "{way}: {called}");
     }
 }
 
@@ -176,7 +284,7 @@ async fn s6_3_unknown_tool_is_a_separate_entry() {
             "Tool 'unknown_tool' not found"
         );
         let available = found["unknown_tool"]["available_tools"].as_array().unwrap();
-        assert!(available.contains(&json!("word.echo")));
+        assert!(available.contains(&json!("word_echo")));
     }
 }
 
@@ -188,12 +296,12 @@ async fn many_unknown_names_share_suggestions() {
         let name = format!("thing_number_{number}");
         builder = builder.tool(tool("shop", &name, &about, async |args| Ok(args)));
     }
-    let house = TestServer::built(builder, in_mode(ListMode::Progressive)).await;
+    let server = TestServer::built(builder, in_mode(ListMode::Progressive)).await;
     for way in WAYS {
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         let one = host.descriptions("?tools=shop.thing_numbr_77").await;
         let available = one["shop.thing_numbr_77"]["available_tools"].clone();
-        assert_eq!(available[0], "shop.thing_number_77", "{one}");
+        assert_eq!(available[0], "shop_thing_number_77", "{one}");
         let unknown: Vec<_> = (0..200)
             .map(|it| format!("shop.thing_numbr_{it}"))
             .collect();
@@ -207,7 +315,7 @@ async fn many_unknown_names_share_suggestions() {
         }
         assert_eq!(
             many["shop.thing_numbr_77"]["available_tools"][0],
-            "shop.thing_number_77"
+            "shop_thing_number_77"
         );
         let few = host
             .call("get_tool_details", json!({"tools": ["a.b", "c.d", "e.f"]}))
@@ -345,13 +453,13 @@ async fn changed_tool_must_be_read_again_before_call() {
     const UPPER: &str = "return (await word.to_upper({text: 'x'})).text";
     for way in WAYS {
         for reads in [true, false] {
-            let house = TestServer::described(at_once()).await;
-            let mut host = house.host(way, json!({})).await;
+            let server = TestServer::described(at_once()).await;
+            let mut host = server.host(way, json!({})).await;
             host.request("tools/list", json!({})).await.unwrap();
             assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
             // From here on, only the description of `echo` is different.
-            house.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
-            house.renew().await;
+            server.describe("echo", &json!({"name": "echo", "groups": ["changed"]}));
+            server.renew().await;
             let refused = host.run(ECHO).await;
             assert!(
                 text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"),
@@ -364,7 +472,15 @@ async fn changed_tool_must_be_read_again_before_call() {
                 host.request("tools/list", json!({})).await.unwrap();
             }
             let result = host.run(ECHO).await;
-            assert_eq!(text(&result).lines().next(), Some("x"), "{result}");
+            if reads {
+                assert_eq!(text(&result).lines().next(), Some("x"), "{result}");
+            } else {
+                // The list stays the same, so it does not show the new description.
+                assert!(
+                    text(&result).contains("TOOL_DESCRIPTION_REQUIRED"),
+                    "{result}"
+                );
+            }
         }
     }
 }
@@ -373,12 +489,12 @@ async fn changed_tool_must_be_read_again_before_call() {
 async fn changed_tool_file_updates_list_and_disclosure() {
     const ECHO: &str = "return (await word.echo({text: 'x'})).text";
     for way in WAYS {
-        let house = TestServer::described(at_once()).await;
-        let mut host = house.host(way, json!({})).await;
+        let server = TestServer::described(at_once()).await;
+        let mut host = server.host(way, json!({})).await;
         host.request("tools/list", json!({})).await.unwrap();
         let says = "Says it back, politely and at length.";
         let file = json!({"name": "echo", "version": "2.0.0", "usage_guidance": {"common_patterns": [says]}});
-        house.describe("echo", &file);
+        server.describe("echo", &file);
         let refused = host.run(ECHO).await;
         let said = text(&refused);
         assert!(
@@ -394,13 +510,13 @@ async fn changed_tool_file_updates_list_and_disclosure() {
 #[tokio::test]
 async fn host_without_list_is_held_to_first_seen_list() {
     const ECHO: &str = "return (await word.echo({text: 'x'})).text";
-    // Older era only: there, a host has one session. In the newer era, each request without a
-    // handle is independent.
+    // Only in the older era does a host have a single session. In the newer era, each request
+    // without a handle is independent.
     for way in [WAYS[0], WAYS[2]] {
-        let house = TestServer::described(at_once()).await;
-        let mut host = house.host(way, json!({})).await;
+        let server = TestServer::described(at_once()).await;
+        let mut host = server.host(way, json!({})).await;
         assert_eq!(text(&host.run(ECHO).await).lines().next(), Some("x"));
-        house.change().await;
+        server.change().await;
         let refused = host.run(ECHO).await;
         assert!(
             text(&refused).contains("TOOL_DESCRIPTION_REQUIRED"),

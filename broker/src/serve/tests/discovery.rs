@@ -98,7 +98,7 @@ async fn invalid_discovery_request_is_a_readable_error() {
         (
             "airlock.describe({tools: 'word.ekko'})",
             "tool-failed",
-            "word.echo",
+            "did you mean `word.echo`?",
         ),
         (
             "airlock.describe({tools: []})",

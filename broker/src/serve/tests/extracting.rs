@@ -151,7 +151,7 @@ async fn host_without_sampling_is_not_asked() {
 
 #[tokio::test]
 async fn value_and_answer_together_use_human_time_limit() {
-    // The run's own work has to fit into its time limit on a busy machine too.
+    // The run's own work must fit into its time limit even on a busy machine.
     let code = "const read = airlock.extract({value: 'x', schema: {type: 'integer'}});
         const [a, b] = await Promise.all([read, word.ask({text: 'y'})]); return [a, b.text]";
     let responses = json!({
@@ -194,9 +194,9 @@ async fn come_back_late(slower: u64, code: &str, responses: &Value) -> Value {
         .ask("word.ask")
         .unwrap()
         .tool(tool("word", "ask", "Is asked about.", echo));
-    let house = TestServer::built(builder, settings()).await;
+    let server = TestServer::built(builder, settings()).await;
     let capabilities = json!({"sampling": {}, "elicitation": {}});
-    let mut host = house.host(MODERN, capabilities).await;
+    let mut host = server.host(MODERN, capabilities).await;
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});
     let first = host.request("tools/call", params.clone()).await.unwrap();
     let asked = first["inputRequests"].as_object();

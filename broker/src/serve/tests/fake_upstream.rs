@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::upstream::{Era, EraChoice, ServerSpec, ServerUrl, Transport};
 
-/// Cheap to clone; all clones share one server.
+/// A fake server. Cheap to clone; all clones share its state.
 #[derive(Clone)]
 pub(super) struct FakeUpstream {
     url: String,

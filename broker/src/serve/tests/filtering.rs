@@ -1,7 +1,14 @@
 //! Groups and tags of SEP-1300, in both eras.
 
+use std::time::Duration;
+
+use super::fake_upstream::FakeUpstream;
 use super::host::TestServer;
 use super::*;
+use crate::broker::Broker;
+use crate::config::ServerConfig;
+use crate::secrets::Secrets;
+use crate::tempdir::TempDir;
 
 async fn listed(host: &mut Host, params: Value) -> Vec<String> {
     let list = host.request("tools/list", params).await.unwrap();
@@ -44,6 +51,92 @@ async fn groups_and_tags_are_listed_with_descriptions() {
         let tags = host.request("tags/list", json!({})).await.unwrap();
         assert!(tags["tags"].is_array(), "{tags}");
     }
+}
+
+/// The replies of a server that describes its groups and tags.
+fn filtering(method: &str, _: &Value) -> Option<Result<Value, (i64, &'static str)>> {
+    let result = match method {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}, "filtering": {"groups": {}, "tags": {}}},
+            "serverInfo": {"name": "behind", "version": "1"},
+        }),
+        "groups/list" => json!({"groups": [
+            {"name": "user", "title": "User Management", "description": "Not hunter2-hunter2."},
+            {"name": "empty", "title": "A group without tools"},
+            {"title": "A group without a name"},
+        ]}),
+        "tags/list" => json!({"tags": [{"name": "beta", "description": "In testing."}]}),
+        _ => return None,
+    };
+    Some(Ok(result))
+}
+
+fn grouped() -> Value {
+    let schema = json!({"type": "object"});
+    json!([
+        {"name": "invite", "inputSchema": schema, "groups": ["user"], "tags": ["beta"]},
+        {"name": "ban", "inputSchema": schema, "groups": ["user", "safety"]},
+    ])
+}
+
+#[tokio::test]
+async fn groups_and_tags_have_the_texts_of_their_server() {
+    let upstream = FakeUpstream::saying(grouped(), filtering).await;
+    let builder = Broker::builder().secrets(Secrets::new(["hunter2-hunter2"]));
+    let builder = builder.server(upstream.spec("s"));
+    let mut server = TestServer::built(builder, settings()).await;
+    for is_remembered in [false, true] {
+        for way in WAYS {
+            let mut host = server.host(way, json!({})).await;
+            let groups = host.request("groups/list", json!({})).await.unwrap();
+            let expected = json!([
+                {"name": "s", "title": "s", "description": "2 tools of the server `s`"},
+                {"name": "safety", "title": "safety", "description": "1 tool in this group"},
+                {"name": "user", "title": "User Management", "description": "Not ***."},
+            ]);
+            assert_eq!(groups["groups"], expected, "{way} {is_remembered}");
+            let tags = host.request("tags/list", json!({})).await.unwrap();
+            let expected = json!([{"name": "beta", "description": "In testing."}]);
+            assert_eq!(tags["tags"], expected, "{way} {is_remembered}");
+        }
+        // The second broker knows the lists only from the first one's listing file.
+        let stopped = ServerConfig {
+            idle: Some(Duration::from_secs(3_600)),
+            ..ServerConfig::new(upstream.spec("s"))
+        };
+        let builder = Broker::builder().servers([stopped]);
+        server.restart(builder.servers_join_later(true)).await;
+    }
+    assert_eq!(upstream.heard("groups/list"), 1);
+}
+
+#[tokio::test]
+async fn unreadable_tags_are_a_problem_and_the_tools_stay() {
+    let upstream = FakeUpstream::saying(grouped(), |method, params| match method {
+        "tags/list" => Some(Err((-32_603, "no tags today"))),
+        _ => filtering(method, params),
+    })
+    .await;
+    let state = TempDir::new();
+    let builder = Broker::builder().server(upstream.spec("s"));
+    let broker = builder.state_dir(state.path()).build().await.unwrap();
+    let problems = broker.problems();
+    let [problem] = &problems[..] else {
+        panic!("{problems:?}");
+    };
+    assert_eq!(problem.code, "groups-unreadable");
+    assert!(problem.why.contains("`tags/list`") && problem.why.contains("no tags today"));
+    let known = broker.known();
+    assert_eq!(
+        known
+            .descriptions
+            .iter()
+            .filter(|it| it.server == "s")
+            .count(),
+        2
+    );
+    assert!(known.groups_and_tags.groups.contains_key("user"));
 }
 
 #[tokio::test]
@@ -104,7 +197,7 @@ async fn search_accepts_groups_and_tags() {
 
 #[tokio::test]
 async fn category_filters_hosts_and_scripts_and_unknown_one_lists_known() {
-    let house = TestServer::described(settings()).await;
+    let server = TestServer::described(settings()).await;
     let upper = json!({"name": "to-upper", "category": "letters", "version": "2.0.0"});
     let echo = json!({
         "name": "echo",
@@ -114,10 +207,10 @@ async fn category_filters_hosts_and_scripts_and_unknown_one_lists_known() {
         "rate_limit": {"calls": 10, "per": "minute"},
         "related_tools": ["word.to-upper"],
     });
-    house.describe("to-upper", &upper);
-    house.describe("echo", &echo);
+    server.describe("to-upper", &upper);
+    server.describe("echo", &echo);
     for way in WAYS {
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         let args = json!({"category": "words"});
         let found = host.call("search_tools", args).await;
         let found = &found["structuredContent"];

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use airlock_core::shared_state::SharedState;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::net::TcpListener;
@@ -20,7 +21,7 @@ use crate::broker::{Broker, Builder, InProcessTool, ToolFailure};
 use crate::config::ServerConfig;
 use crate::private_file::StateDir;
 use crate::serve::stdio::{self, DrainTimeouts};
-use crate::serve::{AccessGuard, McpServer, ServeSettings, rpc};
+use crate::serve::{AccessGuard, McpServer, ServeSettings, rpc, sessions};
 use crate::tempdir::TempDir;
 use crate::upstream::Era;
 use crate::upstream::era::MODERN_VERSION;
@@ -36,6 +37,18 @@ pub(super) enum HostTransport {
 pub(super) struct HostKind {
     pub(super) era: Era,
     pub(super) over: HostTransport,
+    /// Whether the host sends the session handle that it has received. Hosts of the newer era need
+    /// not know the handle, and hosts of the older era get none.
+    pub(super) echoes_handle: bool,
+}
+
+impl HostKind {
+    pub(super) fn without_echo(self) -> Self {
+        Self {
+            echoes_handle: false,
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for HostKind {
@@ -141,6 +154,21 @@ fn describe(scratch: &TempDir, tool: &str, file: &Value) {
     std::fs::write(path, file.to_string()).unwrap();
 }
 
+/// Copies a folder with everything in it, and with the modes of its files and folders.
+fn copy_files(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_files(&entry.path(), &target);
+            std::fs::set_permissions(&target, entry.metadata().unwrap().permissions()).unwrap();
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
+
 impl TestServer {
     pub(super) async fn open(settings: ServeSettings) -> Self {
         Self::open_in(TempDir::new(), settings).await
@@ -197,11 +225,55 @@ impl TestServer {
     /// Starts the server again with another broker in the same folder.
     pub(super) async fn restart(&mut self, builder: Builder) {
         self.end();
-        let builder = builder.state_dir(self.scratch.path()).allow("*.*").unwrap();
+        *self = self.second(builder).await;
+    }
+
+    /// Starts a second server in the same folder, which the first one knows nothing of.
+    pub(super) async fn second(&self, builder: Builder) -> Self {
+        self.beside(builder, Arc::clone(&self.scratch)).await
+    }
+
+    /// Starts a server on a copy of the folder. The copy has what a killed process would leave: the
+    /// runs of this server are not alive there.
+    pub(super) async fn after_kill(&self, builder: Builder) -> Self {
+        let scratch = Arc::new(TempDir::new());
+        copy_files(self.scratch.path(), scratch.path());
+        self.beside(builder, scratch).await
+    }
+
+    async fn beside(&self, builder: Builder, scratch: Arc<TempDir>) -> Self {
+        let builder = builder.state_dir(scratch.path()).allow("*.*").unwrap();
         let broker = builder.build().await.unwrap();
         let settings = self.serve.context.settings().clone();
-        let again = Self::open_at(Arc::clone(&self.scratch), broker, settings).await;
-        *self = again;
+        Self::open_at(scratch, broker, settings).await
+    }
+
+    /// Returns the state directory.
+    pub(super) fn state(&self) -> StateDir {
+        StateDir::open(self.scratch.path().to_owned()).unwrap()
+    }
+
+    /// Moves the last uses of all sessions and callers into the past.
+    pub(super) fn age_records(&self, by_ms: u64) {
+        for file in self.records() {
+            // A server that has just ended may still replace a file.
+            let Ok(text) = std::fs::read(&file) else {
+                continue;
+            };
+            // A damaged file has no times.
+            let Ok(mut state) = SharedState::parse(&text) else {
+                continue;
+            };
+            state.used_at_ms = state.used_at_ms.saturating_sub(by_ms);
+            let sessions = state.sessions.values_mut();
+            sessions.for_each(|used_at_ms| *used_at_ms = used_at_ms.saturating_sub(by_ms));
+            std::fs::write(&file, state.to_text().unwrap()).unwrap();
+        }
+    }
+
+    /// Removes the records of sessions that are over.
+    pub(super) async fn clean_up(&self) {
+        sessions::clean_up_records(&self.serve.context).await;
     }
 
     /// Connects a host of an earlier process. Over HTTP, its session continues.
@@ -219,7 +291,8 @@ impl TestServer {
     pub(super) fn records(&self) -> Vec<PathBuf> {
         let callers = self.scratch.path().join("serve/callers");
         let folders = std::fs::read_dir(callers).into_iter().flatten().flatten();
-        let files = folders.flat_map(|it| std::fs::read_dir(it.path()).unwrap().flatten());
+        let files =
+            folders.flat_map(|it| std::fs::read_dir(it.path()).into_iter().flatten().flatten());
         let mut files: Vec<_> = files.map(|it| it.path()).collect();
         files.sort();
         files
@@ -406,6 +479,7 @@ impl Host {
             HostKind {
                 era: Era::Modern,
                 over: HostTransport::Http,
+                ..
             } => self.posts.remove(&id).unwrap().abort(),
             _ => {
                 let why = json!({"requestId": id, "reason": "enough"});
@@ -421,7 +495,7 @@ impl Host {
             params["_meta"][rpc::VERSION_KEY] = MODERN_VERSION.into();
             params["_meta"][rpc::CLIENT_INFO_KEY] = json!({"name": self.name, "version": "1"});
             params["_meta"][rpc::CAPABILITIES_KEY] = self.capabilities.clone();
-            if let Some(handle) = &self.handle {
+            if let Some(handle) = self.handle.as_ref().filter(|_| self.way.echoes_handle) {
                 params["_meta"][rpc::SESSION_KEY] = handle.clone();
             }
         }

@@ -20,14 +20,19 @@ fn legacy(method: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method})
 }
 
-async fn check(house: &TestServer, message: &Value, change: &[(&str, &str)], expected: (u16, i64)) {
+async fn check(
+    server: &TestServer,
+    message: &Value,
+    change: &[(&str, &str)],
+    expected: (u16, i64),
+) {
     let headers = headers_of(message, None);
     let kept = headers
         .iter()
         .filter(|(name, _)| !change.iter().any(|(it, _)| it == name));
     let mut headers: Vec<(&str, &str)> = kept.map(|(k, v)| (*k, v.as_str())).collect();
     headers.extend(change.iter().filter(|(_, value)| !value.is_empty()));
-    let page = fetch(house.address(), "POST", &headers, &message.to_string()).await;
+    let page = fetch(server.address(), "POST", &headers, &message.to_string()).await;
     let body: Value = serde_json::from_str(&page.body).unwrap_or_default();
     let code = body["error"]["code"].as_i64().unwrap_or_default();
     assert_eq!(
@@ -39,16 +44,16 @@ async fn check(house: &TestServer, message: &Value, change: &[(&str, &str)], exp
 
 #[tokio::test]
 async fn http_statuses_follow_the_protocol() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let call = modern(
         "tools/call",
         json!({"name": "search_tools", "arguments": {}}),
     );
     let list = modern("tools/list", json!({}));
-    check(&house, &list, &[], (200, 0)).await;
-    check(&house, &call, &[], (200, 0)).await;
+    check(&server, &list, &[], (200, 0)).await;
+    check(&server, &call, &[], (200, 0)).await;
     check(
-        &house,
+        &server,
         &call,
         &[("Mcp-Name", "=?base64?c2VhcmNoX3Rvb2xz?=")],
         (200, 0),
@@ -62,51 +67,57 @@ async fn http_statuses_follow_the_protocol() {
         [("MCP-Protocol-Version", "2025-11-25")],
         [("MCP-Protocol-Version", "")],
     ] {
-        check(&house, &call, &change, (400, -32_020)).await;
+        check(&server, &call, &change, (400, -32_020)).await;
     }
-    check(&house, &modern("tools/fly", json!({})), &[], (404, -32_601)).await;
+    check(
+        &server,
+        &modern("tools/fly", json!({})),
+        &[],
+        (404, -32_601),
+    )
+    .await;
     let mut other = list.clone();
     other["params"]["_meta"][rpc::VERSION_KEY] = "2099-01-01".into();
-    check(&house, &other, &[], (400, -32_022)).await;
+    check(&server, &other, &[], (400, -32_022)).await;
     let header = ("MCP-Protocol-Version", MODERN_VERSION);
-    check(&house, &other, &[header], (400, -32_020)).await;
+    check(&server, &other, &[header], (400, -32_020)).await;
     let bare = legacy("tools/list");
-    check(&house, &bare, &[], (400, -32_600)).await;
+    check(&server, &bare, &[], (400, -32_600)).await;
     check(
-        &house,
+        &server,
         &bare,
         &[("Mcp-Session-Id", "nobody")],
         (404, -32_600),
     )
     .await;
     check(
-        &house,
+        &server,
         &bare,
         &[("MCP-Protocol-Version", MODERN_VERSION)],
         (400, -32_602),
     )
     .await;
     check(
-        &house,
+        &server,
         &bare,
         &[("MCP-Protocol-Version", "x")],
         (400, -32_022),
     )
     .await;
     check(
-        &house,
+        &server,
         &list,
         &[("Origin", "http://evil.example")],
         (403, -32_600),
     )
     .await;
-    check(&house, &list, &[("Host", "evil.example")], (403, -32_600)).await;
-    check(&house, &list, &[("Content-Type", "text/plain")], (415, 0)).await;
-    check(&house, &json!([list]), &[], (400, -32_600)).await;
-    let page = fetch(house.address(), "GET", &[], "").await;
+    check(&server, &list, &[("Host", "evil.example")], (403, -32_600)).await;
+    check(&server, &list, &[("Content-Type", "text/plain")], (415, 0)).await;
+    check(&server, &json!([list]), &[], (400, -32_600)).await;
+    let page = fetch(server.address(), "GET", &[], "").await;
     assert_eq!(page.status, 406);
     let json = [("Content-Type", "application/json")];
-    let page = fetch(house.address(), "POST", &json, "{").await;
+    let page = fetch(server.address(), "POST", &json, "{").await;
     assert!(
         page.status == 400 && page.body.contains("-32700"),
         "{page:?}"
@@ -115,17 +126,17 @@ async fn http_statuses_follow_the_protocol() {
 
 #[tokio::test]
 async fn null_id_request_is_refused_in_both_eras() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     for mut message in [legacy("tools/list"), modern("tools/list", json!({}))] {
         message["id"] = Value::Null;
-        check(&house, &message, &[], (400, -32_600)).await;
+        check(&server, &message, &[], (400, -32_600)).await;
     }
 }
 
-/// Covers a declared length, and a body without a declared length.
+/// Tests a body with a declared length, and a body without one.
 #[tokio::test]
 async fn oversized_body_reports_limit() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let bytes = ServeSettings::default().message_bytes_max + 1;
     let said = format!("Content-Length: {bytes}\r\n\r\n{{");
     let sent = format!(
@@ -133,7 +144,7 @@ async fn oversized_body_reports_limit() {
         " ".repeat(bytes)
     );
     for rest in [said, sent] {
-        let mut stream = TcpStream::connect(house.address()).await.unwrap();
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
         // The server closes the connection after its answer, perhaps while the rest is still being
         // sent.
@@ -149,37 +160,37 @@ async fn oversized_body_reports_limit() {
         assert!(answer.contains(&limit), "{answer}");
     }
     let list = modern("tools/list", json!({}));
-    check(&house, &list, &[], (200, 0)).await;
+    check(&server, &list, &[], (200, 0)).await;
 }
 
 #[tokio::test]
 async fn older_era_session_ends_on_delete() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
     let json = ("Content-Type", "application/json");
-    let page = fetch(house.address(), "POST", &[json], &message.to_string()).await;
+    let page = fetch(server.address(), "POST", &[json], &message.to_string()).await;
     let id = page
         .headers
         .lines()
         .find_map(|line| line.strip_prefix("mcp-session-id: "));
     let id = id.unwrap().to_owned();
     let session = ("Mcp-Session-Id", id.as_str());
-    check(&house, &legacy("tools/list"), &[session], (200, 0)).await;
+    check(&server, &legacy("tools/list"), &[session], (200, 0)).await;
     for status in [204, 404] {
-        let page = fetch(house.address(), "DELETE", &[session], "").await;
+        let page = fetch(server.address(), "DELETE", &[session], "").await;
         assert_eq!(page.status, status);
     }
-    check(&house, &legacy("tools/list"), &[session], (404, -32_600)).await;
+    check(&server, &legacy("tools/list"), &[session], (404, -32_600)).await;
 }
 
 #[tokio::test]
 async fn two_hundred_sessions_are_isolated() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let tools = ["word.echo", "word.to-upper"];
     let mut hosts = Vec::new();
     for number in 0..200 {
         let way = WAYS[number % WAYS.len()];
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         host.descriptions(&format!("?tools={}", tools[number / 4 % 2]))
             .await;
         hosts.push(host);
@@ -220,7 +231,7 @@ struct OwnHost {
 }
 
 impl OwnHost {
-    async fn of(house: &TestServer, number: usize) -> Self {
+    async fn of(server: &TestServer, number: usize) -> Self {
         let way = [WAYS[2], WAYS[3]][number % 2];
         let is_newer = way.era == Era::Modern;
         let abilities = if is_newer {
@@ -228,7 +239,7 @@ impl OwnHost {
         } else {
             json!({})
         };
-        let mut host = house.host(way, abilities).await;
+        let mut host = server.host(way, abilities).await;
         let long = host
             .run(&format!("return 'x'.repeat(60000) + {number}"))
             .await;
@@ -284,10 +295,10 @@ async fn results_and_suspended_runs_are_private_to_sessions() {
         disclosure: Disclosure::Full,
         ..ServeSettings::default()
     };
-    let house = TestServer::open(all).await;
-    let hosts = (0..200).map(|number| OwnHost::of(&house, number));
+    let server = TestServer::open(all).await;
+    let hosts = (0..200).map(|number| OwnHost::of(&server, number));
     let hosts = futures_util::future::join_all(hosts).await;
-    // The next host of the same era.
+    // Returns the data of the next host of the same era.
     let theirs = |number: usize| {
         let other = &hosts[(number + 2) % hosts.len()];
         (other.place.clone(), other.waiting.clone())
@@ -300,9 +311,9 @@ async fn results_and_suspended_runs_are_private_to_sessions() {
 
 #[tokio::test]
 async fn forged_or_foreign_handle_is_refused() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let way = WAYS[3];
-    let mut host = house.host(way, json!({})).await;
+    let mut host = server.host(way, json!({})).await;
     host.descriptions("?tools=word.echo").await;
     let handle = host.handle.clone().unwrap();
     let handle = handle.as_str().unwrap();
@@ -314,7 +325,7 @@ async fn forged_or_foreign_handle_is_refused() {
     let forged = format!("{id}.{}", "0".repeat(64));
     let truncated = &handle[..handle.len() - 1];
     let upper = handle.to_uppercase();
-    let older = house.host(WAYS[2], json!({})).await.session();
+    let older = server.host(WAYS[2], json!({})).await.session();
     let twice = format!("{handle}.{handle}");
     for given in [
         json!(id),
@@ -327,14 +338,14 @@ async fn forged_or_foreign_handle_is_refused() {
         json!(""),
         json!(7),
     ] {
-        let mut other = house.host(way, json!({})).await;
+        let mut other = server.host(way, json!({})).await;
         other.handle = Some(given.clone());
         let params = json!({"name": "run_script", "arguments": {"code": "return 1"}});
         let refused = other.request("tools/call", params).await.unwrap_err();
         assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{given}: {refused}");
     }
     // A caller's own state is not valid under another session id.
-    let mut own = house.host(way, json!({"elicitation": {}})).await;
+    let mut own = server.host(way, json!({"elicitation": {}})).await;
     own.descriptions("?tools=word.ask").await;
     let code = "return (await word.ask({text: 'a'})).text";
     let mut params = json!({"name": "run_script", "arguments": {"code": code}});
@@ -348,14 +359,14 @@ async fn forged_or_foreign_handle_is_refused() {
     let refused = own.request("tools/call", params).await.unwrap_err();
     let why = refused["message"].as_str().unwrap();
     assert!(why.contains("was not issued for this request"), "{refused}");
-    // An incomplete state finds no session: it needs a valid seal, as a handle does.
+    // A state without a valid seal finds no session, and neither does such a handle.
     for state in [
         format!("{id}~"),
         format!("{id}~x"),
         format!("{forged}~x"),
         format!("{older}~"),
     ] {
-        let mut other = house.host(way, json!({})).await;
+        let mut other = server.host(way, json!({})).await;
         let params = json!({"name": "search_tools", "arguments": {}, "requestState": state});
         let refused = other.request("tools/call", params).await.unwrap_err();
         assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{state}: {refused}");
@@ -365,7 +376,7 @@ async fn forged_or_foreign_handle_is_refused() {
             "{state}"
         );
     }
-    let mut same = house.host(way, json!({})).await;
+    let mut same = server.host(way, json!({})).await;
     let args = json!({"code": "return (await word.echo({text: 'a'})).text", "session": handle});
     let result = same.call("run_script", args).await;
     assert_eq!(result["structuredContent"]["value"], "a", "{result}");
@@ -377,17 +388,17 @@ async fn sessions_do_not_wait_for_other_runs() {
         disclosure: Disclosure::Full,
         ..ServeSettings::default()
     };
-    let house = TestServer::open(all).await;
+    let server = TestServer::open(all).await;
     let asking = json!({"elicitation": {}});
-    let mut slow = house.host(WAYS[2], asking).await;
+    let mut slow = server.host(WAYS[2], asking).await;
     let slow_run =
         json!({"name": "run_script", "arguments": {"code": "return await word.ask({})"}});
     let waiting = slow.begin("tools/call", slow_run).await;
     let asked = slow.asked().await;
-    let mut stuck = house.host(WAYS[3], json!({})).await;
+    let mut stuck = server.host(WAYS[3], json!({})).await;
     let stuck_run = json!({"name": "run_script", "arguments": {"code": "await clock.wait({})"}});
     stuck.begin("tools/call", stuck_run).await;
-    let mut quick = house.host(WAYS[0], json!({})).await;
+    let mut quick = server.host(WAYS[0], json!({})).await;
     let result = quick
         .run("return (await word.echo({text: 'now'})).text")
         .await;
@@ -401,8 +412,8 @@ async fn sessions_do_not_wait_for_other_runs() {
 
 #[tokio::test]
 async fn session_id_without_seal_is_refused() {
-    let house = TestServer::open(settings()).await;
-    let mut host = house.host(WAYS[3], json!({})).await;
+    let server = TestServer::open(settings()).await;
+    let mut host = server.host(WAYS[3], json!({})).await;
     host.call("get_tool_details", json!({"tools": ["word.echo"]}))
         .await;
     let handle = host.handle.take().unwrap();
@@ -415,7 +426,7 @@ async fn session_id_without_seal_is_refused() {
     let refused = host.request("tools/call", params).await.unwrap_err();
     assert_eq!(refused["code"], rpc::INVALID_PARAMS, "{refused}");
     check(
-        &house,
+        &server,
         &legacy("ping"),
         &[("Mcp-Session-Id", id)],
         (404, rpc::INVALID_REQUEST),

@@ -11,8 +11,8 @@ use super::*;
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
-async fn listening(house: &TestServer, way: HostKind, wanted: Value) -> (Host, u64) {
-    let mut host = house.host(way, json!({})).await;
+async fn listening(server: &TestServer, way: HostKind, wanted: Value) -> (Host, u64) {
+    let mut host = server.host(way, json!({})).await;
     let params = json!({"notifications": wanted});
     let id = host.begin("subscriptions/listen", params).await;
     let first = host.hear().await;
@@ -28,16 +28,16 @@ async fn listening(house: &TestServer, way: HostKind, wanted: Value) -> (Host, u
 #[tokio::test]
 async fn newer_era_subscription_is_notified_until_shutdown() {
     for way in [WAYS[1], WAYS[3]] {
-        let house = TestServer::open(in_mode(ListMode::Progressive)).await;
+        let server = TestServer::open(in_mode(ListMode::Progressive)).await;
         let both = json!({"toolsListChanged": true, "promptsListChanged": true});
-        let (mut told, id) = listening(&house, way, both).await;
+        let (mut told, id) = listening(&server, way, both).await;
         let prompts = json!({"promptsListChanged": true});
-        let (mut other, other_id) = listening(&house, way, prompts).await;
-        house.change().await;
+        let (mut other, other_id) = listening(&server, way, prompts).await;
+        server.change().await;
         let change = told.hear().await;
         assert_eq!(change["method"], "notifications/tools/list_changed");
         assert_eq!(change["params"]["_meta"][KEY], id, "{change}");
-        house.end();
+        server.end();
         let last = told.answer_to(id).await.unwrap();
         assert_eq!(
             (&last["resultType"], &last["_meta"][KEY]),
@@ -50,11 +50,11 @@ async fn newer_era_subscription_is_notified_until_shutdown() {
 
 #[tokio::test]
 async fn ended_subscription_gets_no_notifications() {
-    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
-    let (mut host, id) = listening(&house, MODERN, json!({"toolsListChanged": true})).await;
+    let server = TestServer::open(in_mode(ListMode::Progressive)).await;
+    let (mut host, id) = listening(&server, MODERN, json!({"toolsListChanged": true})).await;
     host.cancel(id).await;
     host.request("prompts/list", json!({})).await.unwrap();
-    house.change().await;
+    server.change().await;
     host.request("tools/list", json!({})).await.unwrap();
     assert!(host.told.is_empty(), "{:?}", host.told);
 }
@@ -82,10 +82,10 @@ async fn list_changed_capability_is_declared_in_both_eras() {
 
 #[tokio::test]
 async fn older_era_host_is_notified_over_stdio() {
-    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
-    let mut host = house.host(LEGACY, json!({})).await;
+    let server = TestServer::open(in_mode(ListMode::Progressive)).await;
+    let mut host = server.host(LEGACY, json!({})).await;
     host.request("ping", json!({})).await.unwrap();
-    house.change().await;
+    server.change().await;
     let change = host.hear().await;
     assert_eq!(change["method"], "notifications/tools/list_changed");
 }
@@ -94,14 +94,14 @@ async fn older_era_host_is_notified_over_stdio() {
 pub(super) struct SessionStream(BufReader<TcpStream>);
 
 impl SessionStream {
-    pub(super) async fn open(house: &TestServer, headers: &[(&str, &str)]) -> Self {
-        let opened = Self::try_open(house, headers).await;
+    pub(super) async fn open(server: &TestServer, headers: &[(&str, &str)]) -> Self {
+        let opened = Self::try_open(server, headers).await;
         opened.unwrap_or_else(|said| panic!("{said}"))
     }
 
     /// Returns the stream, or the response if it was refused.
-    async fn try_open(house: &TestServer, headers: &[(&str, &str)]) -> Result<Self, String> {
-        let mut stream = open(house.address(), "GET", headers, "").await;
+    async fn try_open(server: &TestServer, headers: &[(&str, &str)]) -> Result<Self, String> {
+        let mut stream = open(server.address(), "GET", headers, "").await;
         let (status, headers) = head(&mut stream).await;
         if status != 200 {
             return Err(format!("{status} {headers}"));
@@ -141,8 +141,8 @@ impl SessionStream {
 
 #[tokio::test]
 async fn older_era_host_is_notified_on_session_stream() {
-    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
-    let host = house.host(WAYS[2], json!({})).await;
+    let server = TestServer::open(in_mode(ListMode::Progressive)).await;
+    let host = server.host(WAYS[2], json!({})).await;
     let session = host.session();
     let version = ("MCP-Protocol-Version", "2025-11-25");
     let headers = [
@@ -150,21 +150,21 @@ async fn older_era_host_is_notified_on_session_stream() {
         version,
         ("Mcp-Session-Id", &session),
     ];
-    let mut stream = SessionStream::open(&house, &headers).await;
-    house.change().await;
+    let mut stream = SessionStream::open(&server, &headers).await;
+    server.change().await;
     let changed = "notifications/tools/list_changed";
     let id = stream.next_of(changed).await.unwrap();
     // The stream breaks, and the host misses a change.
     drop(stream);
-    house.describe("echo", &json!({"name": "echo", "groups": ["again"]}));
-    house.renew().await;
+    server.describe("echo", &json!({"name": "echo", "groups": ["again"]}));
+    server.renew().await;
     let again = [&headers[..], &[("Last-Event-ID", id.as_str())]].concat();
-    let mut stream = SessionStream::open(&house, &again).await;
+    let mut stream = SessionStream::open(&server, &again).await;
     let later = stream.next_of(changed).await.unwrap();
     assert_ne!(later, id);
     // A host that has seen neither event gets both.
     let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
-    let mut newer = SessionStream::open(&house, &again).await;
+    let mut newer = SessionStream::open(&server, &again).await;
     for number in [id, later] {
         assert_eq!(newer.next_of(changed).await.unwrap(), number);
     }
@@ -172,7 +172,7 @@ async fn older_era_host_is_notified_on_session_stream() {
         stream.next_of("nothing").await.is_none(),
         "a newer stream replaces the first one"
     );
-    let ended = fetch(house.address(), "DELETE", &headers, "").await;
+    let ended = fetch(server.address(), "DELETE", &headers, "").await;
     assert_eq!(ended.status, 204);
     let more = newer.next_of("nothing").await;
     assert!(more.is_none(), "the session has ended");
@@ -180,27 +180,27 @@ async fn older_era_host_is_notified_on_session_stream() {
 
 #[tokio::test]
 async fn session_stream_ends_at_shutdown() {
-    let house = TestServer::open(settings()).await;
-    let host = house.host(WAYS[2], json!({})).await;
+    let server = TestServer::open(settings()).await;
+    let host = server.host(WAYS[2], json!({})).await;
     let session = host.session();
     let headers = [
         ("Accept", "text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    let mut stream = SessionStream::open(&house, &headers).await;
-    house.end();
+    let mut stream = SessionStream::open(&server, &headers).await;
+    server.end();
     assert!(stream.next().await.is_none());
 }
 
 #[tokio::test]
 async fn session_stream_is_private_and_needs_valid_request() {
-    let house = TestServer::open(settings()).await;
-    let host = house.host(WAYS[2], json!({})).await;
+    let server = TestServer::open(settings()).await;
+    let host = server.host(WAYS[2], json!({})).await;
     let session = host.session();
     let accept = ("Accept", "text/event-stream");
     let id = ("Mcp-Session-Id", session.as_str());
     for (headers, status) in [
-        (vec![accept], 400),
+        (vec![accept], 405),
         (vec![accept, ("Mcp-Session-Id", "forged")], 404),
         (vec![("Accept", "application/json"), id], 406),
         (vec![id], 406),
@@ -211,14 +211,15 @@ async fn session_stream_is_private_and_needs_valid_request() {
         ),
         (vec![accept, id, ("Origin", "https://evil.example")], 403),
     ] {
-        let page = fetch(house.address(), "GET", &headers, "").await;
+        let page = fetch(server.address(), "GET", &headers, "").await;
         assert_eq!(page.status, status, "{headers:?}");
     }
 }
 
 #[tokio::test]
 async fn long_listening_session_stays_valid() {
-    // On a busy machine, the host may take longer to return than a short idle limit.
+    // On a busy machine, the host may return only after a short idle limit, so longer limits are
+    // tried.
     let mut came_back = Ok(());
     for idle in [1, 10, 60] {
         came_back = come_back(Duration::from_secs(idle)).await;
@@ -235,18 +236,18 @@ async fn come_back(idle: Duration) -> Result<(), String> {
         session_idle: idle,
         ..settings()
     };
-    let house = TestServer::open(settings).await;
-    let host = house.host(WAYS[2], json!({})).await;
+    let server = TestServer::open(settings).await;
+    let host = server.host(WAYS[2], json!({})).await;
     let session = host.session();
     let headers = [
         ("Accept", "text/event-stream"),
         ("Mcp-Session-Id", session.as_str()),
     ];
-    let stream = SessionStream::try_open(&house, &headers).await?;
+    let stream = SessionStream::try_open(&server, &headers).await?;
     tokio::time::sleep(idle + idle / 5).await;
     drop(stream);
     // Gives the server time to notice the disconnect.
     tokio::time::sleep(idle / 10).await;
     let again = [&headers[..], &[("Last-Event-ID", "0")]].concat();
-    SessionStream::try_open(&house, &again).await.map(drop)
+    SessionStream::try_open(&server, &again).await.map(drop)
 }

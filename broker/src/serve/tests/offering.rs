@@ -31,7 +31,7 @@ fn before(servers: &[(&str, &FakeUpstream)]) -> Builder {
     builder
 }
 
-async fn house(servers: &[(&str, &FakeUpstream)]) -> TestServer {
+async fn server(servers: &[(&str, &FakeUpstream)]) -> TestServer {
     let offers: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
     TestServer::built(before(servers), offering(&offers)).await
 }
@@ -59,9 +59,9 @@ async fn errors_and_names_are_redacted() {
         _ => None,
     })
     .await;
-    let house = house(&[("s", &upstream)]).await;
+    let server = server(&[("s", &upstream)]).await;
     for way in WAYS {
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         let uri = json!({"uri": "airlock://s/a:1"});
         let refused = host.request("resources/read", uri).await.unwrap_err();
         let message = refused["message"].as_str().unwrap();
@@ -125,8 +125,8 @@ async fn passed_through_content_counts_as_read() {
                 ..FlowConfig::default()
             };
             let builder = before(&[("s", &upstream)]).flow(flow);
-            let house = TestServer::built(builder, offering(&["s"])).await;
-            let mut host = house.host(way, json!({})).await;
+            let server = TestServer::built(builder, offering(&["s"])).await;
+            let mut host = server.host(way, json!({})).await;
             let before = carried(&mut host).await;
             assert!(!before.contains("private:notes"), "{way}: {before}");
             // Data counts as read even if the host drops its handle.
@@ -135,10 +135,10 @@ async fn passed_through_content_counts_as_read() {
             host.handle = None;
             let after = carried(&mut host).await;
             assert!(after.contains("private:notes"), "{way} {method}: {after}");
-            // Another session that reads the same data gets a handle too, so that it can be found
-            // again.
+            // If another session reads the same data, it gets a handle too, so that the host can
+            // use the session again.
             if way.over == HostTransport::Http && way.era == Era::Modern {
-                let mut other = house.host(way, json!({})).await;
+                let mut other = server.host(way, json!({})).await;
                 if other.request(method, params.clone()).await.is_ok() {
                     assert!(other.handle.is_some(), "{way} {method}");
                 }
@@ -160,8 +160,8 @@ async fn endless_list_is_cut_by_bytes_and_read_once() {
         Some(Ok(json!({"resources": [item], "nextCursor": "n"})))
     })
     .await;
-    let house = house(&[("s", &upstream)]).await;
-    let mut host = house.host(WAYS[2], json!({})).await;
+    let server = server(&[("s", &upstream)]).await;
+    let mut host = server.host(WAYS[2], json!({})).await;
     for _ in 0..8 {
         host.begin("resources/list", json!({})).await;
     }
@@ -207,9 +207,9 @@ async fn prompt_name_is_unambiguous_across_servers() {
         _ => None,
     })
     .await;
-    let house = house(&[("a", &first), ("a_b", &second)]).await;
+    let server = server(&[("a", &first), ("a_b", &second)]).await;
     for way in WAYS {
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         let list = host.request("prompts/list", json!({})).await.unwrap();
         let names = list["prompts"].as_array().unwrap().iter();
         let names: Vec<_> = names.map(|it| it["name"].as_str().unwrap()).collect();
@@ -247,9 +247,9 @@ async fn server_failure_is_not_resource_not_found() {
         _ => None,
     })
     .await;
-    let house = house(&[("s", &upstream)]).await;
+    let server = server(&[("s", &upstream)]).await;
     for way in WAYS {
-        let mut host = house.host(way, json!({})).await;
+        let mut host = server.host(way, json!({})).await;
         let none = match way.era {
             Era::Legacy => -32_002,
             Era::Modern => -32_602,
@@ -282,14 +282,14 @@ async fn unknown_address_is_not_guessed_while_a_server_is_silent() {
     })
     .await;
     let address = json!({"uri": "a:1"});
-    let clear = house(&[("s", &lists), ("none", &has_none)]).await;
+    let clear = server(&[("s", &lists), ("none", &has_none)]).await;
     let mut host = clear.host(LEGACY, json!({})).await;
     let read = host.request("resources/read", address.clone()).await;
     assert_eq!(
         read.unwrap()["contents"],
         json!([{"text": "here", "uri": "a:1"}])
     );
-    let unclear = house(&[("s", &lists), ("fails", &fails)]).await;
+    let unclear = server(&[("s", &lists), ("fails", &fails)]).await;
     let mut host = unclear.host(LEGACY, json!({})).await;
     let refused = host.request("resources/read", address).await.unwrap_err();
     let message = refused["message"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Hosts that send their requests, close their side and continue to read.
+//! Tests hosts that send their requests, close their sending side and continue to read.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::upstream::era::MODERN_VERSION;
 
 /// Time limit that is long enough on a machine that is busy with other tests.
 const LONG: Duration = Duration::from_secs(600);
-/// Much shorter than `LONG`, and still long enough for a busy machine.
+/// A time much shorter than `LONG`, but still long enough for a busy machine.
 const SOON: Duration = Duration::from_secs(120);
 
 /// Returns all answers to these lines; the host then closes its side.
-async fn answers_to(house: &TestServer, lines: &[Value], parting: DrainTimeouts) -> Vec<Value> {
+async fn answers_to(server: &TestServer, lines: &[Value], parting: DrainTimeouts) -> Vec<Value> {
     let (mut input, theirs) = tokio::io::duplex(1024 * 1024);
     let (ours, mut output) = tokio::io::duplex(1024 * 1024);
     for line in lines {
@@ -27,7 +27,7 @@ async fn answers_to(house: &TestServer, lines: &[Value], parting: DrainTimeouts)
     drop(input);
     let mut text = String::new();
     let (served, read) = futures_util::join!(
-        house.over((theirs, ours), parting),
+        server.over((theirs, ours), parting),
         output.read_to_string(&mut text)
     );
     served.unwrap();
@@ -45,7 +45,7 @@ fn call(id: u64, code: &str) -> Value {
 
 #[tokio::test]
 async fn requests_read_before_eof_are_answered() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
     let parting = DrainTimeouts {
@@ -54,7 +54,7 @@ async fn requests_read_before_eof_are_answered() {
         read: LONG,
     };
     let asked = [list, ping, call(3, "return 'five'")];
-    let answers = answers_to(&house, &asked, parting).await;
+    let answers = answers_to(&server, &asked, parting).await;
     let mut ids: Vec<_> = answers
         .iter()
         .map(|it| it["id"].as_u64().unwrap())
@@ -67,14 +67,14 @@ async fn requests_read_before_eof_are_answered() {
 
 #[tokio::test]
 async fn unfinished_requests_after_eof_are_answered_as_cancelled() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let parting = DrainTimeouts {
         by_itself: Duration::ZERO,
         as_cancelled: LONG,
         read: LONG,
     };
     let asked = [call(1, "while (true) {}")];
-    let answers = answers_to(&house, &asked, parting).await;
+    let answers = answers_to(&server, &asked, parting).await;
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(answers[0]["id"], 1);
     let told = answers[0]["result"].to_string();
@@ -83,7 +83,7 @@ async fn unfinished_requests_after_eof_are_answered_as_cancelled() {
 
 #[tokio::test]
 async fn subscription_is_answered_at_eof() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let parting = DrainTimeouts {
         by_itself: LONG,
         as_cancelled: LONG,
@@ -95,7 +95,7 @@ async fn subscription_is_answered_at_eof() {
     let listen =
         json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
     let asked = [listen];
-    let answers = timeout(SOON, answers_to(&house, &asked, parting)).await;
+    let answers = timeout(SOON, answers_to(&server, &asked, parting)).await;
     let answers = answers.expect("serving ends at once");
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(
@@ -106,7 +106,7 @@ async fn subscription_is_answered_at_eof() {
 
 #[tokio::test]
 async fn unread_output_does_not_block_exit_after_eof() {
-    let house = TestServer::open(settings()).await;
+    let server = TestServer::open(settings()).await;
     let none = Duration::ZERO;
     let parting = DrainTimeouts {
         by_itself: none,
@@ -121,7 +121,7 @@ async fn unread_output_does_not_block_exit_after_eof() {
         .await
         .unwrap();
     drop(input);
-    let served = timeout(SOON, house.over((theirs, ours), parting)).await;
+    let served = timeout(SOON, server.over((theirs, ours), parting)).await;
     served.expect("serving ends at once").unwrap();
     drop(unread);
 }

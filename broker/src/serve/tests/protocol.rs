@@ -49,8 +49,8 @@ async fn unsupported_revision_is_refused_with_supported_ones() {
         .await
         .unwrap_err();
     assert_eq!(error["code"], -32_022);
-    // Only the versions that `server/discover` reports. The older versions are negotiated by the
-    // handshake.
+    // The error lists only the versions that `server/discover` reports. Older versions are
+    // negotiated by the handshake.
     assert_eq!(error["data"]["supported"], json!([MODERN_VERSION]));
 }
 
@@ -184,6 +184,7 @@ async fn tool_list_is_short_and_constant() {
                 "search_tools",
                 "get_tool_details",
                 "run_script",
+                "read_result",
                 "resume_run"
             ]
         );

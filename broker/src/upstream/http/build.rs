@@ -1,17 +1,16 @@
 //! Construction of an HTTP link: the client, the configured headers, and the headers that repeat
 //! parts of the message.
 
-use std::sync::Once;
 use std::time::Duration;
 
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::plain;
+use crate::http_client::{builder, innermost_cause};
+use crate::secret::Secret;
+use crate::server_url::ServerUrl;
 use crate::upstream::error::ConnectError;
 use crate::upstream::headers::encoded;
-use crate::upstream::secret::Secret;
-use crate::upstream::spec::ServerUrl;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -19,27 +18,10 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Builds a client that follows no redirects, retries nothing, and takes no proxy from the
 /// environment.
 pub(crate) fn client(url: &ServerUrl, connect_timeout: Duration) -> Result<Client, ConnectError> {
-    static PROVIDER: Once = Once::new();
-    PROVIDER.call_once(|| {
-        // If an embedding application has already installed a provider, that one is kept.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
-    let mut builder = Client::builder()
-        .connect_timeout(connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        // By default reqwest resends a request on a refused HTTP/2 stream. A call must be sent only
-        // once.
-        .retry(reqwest::retry::never())
-        .no_proxy()
-        .user_agent(concat!("airlock/", env!("CARGO_PKG_VERSION")));
-    if url.url().scheme() == "http" {
-        // Over plain HTTP no certificate is checked, so the system's certificate store is not
-        // loaded.
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build().map_err(|error| ConnectError::Unreachable {
+    let client = builder(url.url(), connect_timeout).build();
+    client.map_err(|error| ConnectError::Unreachable {
         url: url.to_string(),
-        why: plain(&error),
+        why: innermost_cause(&error),
     })
 }
 

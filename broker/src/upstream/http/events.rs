@@ -6,7 +6,7 @@ use airlock_core::outcome::LostCause;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
-use super::{HttpLink, plain};
+use super::{HttpLink, innermost_cause};
 use crate::upstream::era::Era;
 use crate::upstream::jsonrpc::Answer;
 use crate::upstream::outgoing::LinkError;
@@ -64,7 +64,8 @@ impl HttpLink {
             request = request.header(LAST_EVENT, event);
         }
         let response = request.send().await;
-        let response = response.map_err(|error| LinkError::disconnected(plain(&error)))?;
+        let response =
+            response.map_err(|error| LinkError::disconnected(innermost_cause(&error)))?;
         let status = response.status();
         if !status.is_success() || !is_events(&response) {
             return Err(self.status_error(status, "no stream outside of requests"));
@@ -103,7 +104,8 @@ impl HttpLink {
                 Ok(response) if response.status().is_success() => {
                     return is_events(&response).then_some(response);
                 }
-                // The server refuses. Only a 5xx error may be temporary and causes another attempt.
+                // The server refuses to resume the stream. Only a 5xx error may be temporary and
+                // causes another attempt.
                 Ok(response) if !response.status().is_server_error() => return None,
                 Ok(_) | Err(_) => {}
             }
@@ -122,13 +124,13 @@ impl HttpLink {
             let chunk = response
                 .chunk()
                 .await
-                .map_err(|error| LinkError::disconnected(plain(&error)))?;
+                .map_err(|error| LinkError::disconnected(innermost_cause(&error)))?;
             let Some(chunk) = chunk else { return Ok(None) };
             let events = reader
                 .push(&chunk)
                 .map_err(|_| LinkError::too_large(self.0.message_bytes_max))?;
             for event in events {
-                if let Some(answer) = self.hear(&event.data, id, origin) {
+                if let Some(answer) = self.handle_message(&event.data, id, origin) {
                     return Ok(Some(answer));
                 }
             }

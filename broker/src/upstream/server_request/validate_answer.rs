@@ -40,7 +40,7 @@ pub(crate) fn judge(
             (InquiryEnd::Dismissed, Ok(json!({"action": "cancel"})))
         }
         Some(ClientReply::Nothing) => (InquiryEnd::Dismissed, Err(refused(InquiryEnd::Dismissed))),
-        // The host declined and not the person, who may not have seen the inquiry.
+        // The host refused. The person may not have seen the inquiry.
         Some(ClientReply::Error { code, message }) => {
             let code = if is_of_person { INTERNAL } else { code };
             let message = escape::brief(&message, MESSAGE_CHARS_MAX);

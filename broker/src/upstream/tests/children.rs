@@ -7,11 +7,11 @@ use airlock_core::outcome::Reply;
 
 use super::fake::words;
 use crate::client_bridge::ClientCapabilities;
+use crate::secret::Secret;
 use crate::tempdir::TempDir;
 use crate::upstream::era::{Era, EraMemory};
 use crate::upstream::message_limits::MessageLimits;
 use crate::upstream::pool::{ServerListing, Upstream, UpstreamSettings};
-use crate::upstream::secret::Secret;
 use crate::upstream::spec::{ServerSpec, Transport};
 
 /// A server of the older era in shell. `CALL` is replaced by its reaction to a call.

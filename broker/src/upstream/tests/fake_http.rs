@@ -11,11 +11,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::fake::{FakeReply, legacy};
+use crate::secret::Secret;
+use crate::server_url::ServerUrl;
 use crate::upstream::era::EraMemory;
 use crate::upstream::message_limits::MessageLimits;
 use crate::upstream::pool::{ServerListing, Upstream, UpstreamSettings};
-use crate::upstream::secret::Secret;
-use crate::upstream::spec::{ServerSpec, ServerUrl, Transport};
+use crate::upstream::spec::{ServerSpec, Transport};
 
 #[derive(Debug, Clone)]
 pub(super) struct ReceivedRequest {

@@ -300,7 +300,7 @@ async fn dropped_call_is_cancelled_per_era() {
         }
         false
     };
-    // Drops a call that has left.
+    // Sends a call and drops it after it has left.
     let give_up = async |web: &FakeHttpServer, upstream: &crate::upstream::pool::Upstream| {
         let arguments = json!({});
         let has_left = async || until(&|| !web.asked("tools/call").is_empty()).await;

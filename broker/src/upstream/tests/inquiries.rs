@@ -195,7 +195,7 @@ async fn abandoned_call_still_counts_as_open() {
     let reply = words(&connected.call_for(other(1)).await);
     assert!(reply.contains("several hosts"), "{reply}");
     assert!(others.try_recv().is_err());
-    // A later run of the same host has the same person.
+    // A later run of the same host belongs to the same person.
     let (again, mut raised) = run_of(Some("a"), ClientCapabilities::ALL);
     let host = async { raised.recv().await.unwrap().told.send(Ok(yes())).unwrap() };
     let (reply, ()) = futures_util::join!(connected.call_for(again(1)), host);

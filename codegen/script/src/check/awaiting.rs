@@ -84,7 +84,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 }
             }
             AstKind::ComputedMemberExpression(it) if it.object.span() == own => {
-                if self.goes_on_in_another_line(own, it.expression.span()) {
+                if self.continues_on_other_line(own, it.expression.span()) {
                     self.without_semicolon(parent, inner, of);
                 } else {
                     self.not_awaited(parent, inner, of, "indexed", "(await …)[…]");
@@ -94,7 +94,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 BindingPattern::BindingIdentifier(_) => self.promise_declared(node, parent, of),
                 _ => self.not_awaited(parent, inner, of, "destructured", "= await …"),
             },
-            AstKind::ExpressionStatement(_) => self.nobody_waits(parent, inner.start, of),
+            AstKind::ExpressionStatement(_) => self.check_unawaited(parent, inner.start, of),
             kind => {
                 if let Some((what, fix)) = self.taken_for_a_value(kind, own) {
                     self.not_awaited(parent, inner, of, what, fix);
@@ -116,8 +116,8 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
         }
     }
 
-    /// Checks the promise that `.then(…)`, `.catch(…)` or `.finally(…)` returns. After `then`, its
-    /// value is not the tool's result.
+    /// Checks the promise that `.then(…)`, `.catch(…)` or `.finally(…)` returns. The promise that
+    /// `then` returns does not have the tool's result as its value.
     fn promise_method(&mut self, member: NodeId, name: &str, of: OfCall<'_, 's>) {
         let member = self.outermost(member);
         let parent = self.parent(member);
@@ -157,7 +157,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 AstKind::ExportDeclaration(_)
             );
             if !is_exported {
-                self.nobody_waits(declarator, self.kind(node).span().start, of);
+                self.check_unawaited(declarator, self.kind(node).span().start, of);
             }
             return;
         }
@@ -191,7 +191,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
 
     /// Whether an index is on another line than the call before it: `call()
     /// [1, 2].forEach(…)` is one expression.
-    fn goes_on_in_another_line(&self, before: Span, index: Span) -> bool {
+    fn continues_on_other_line(&self, before: Span, index: Span) -> bool {
         let source = self.semantic.source_text();
         let between = source.get(before.end as usize..index.start as usize);
         let up_to_bracket = between.and_then(|it| it.split('[').next());
@@ -207,7 +207,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
 
     /// Warns about a promise that is never awaited: calls that are still running when the script
     /// ends are cancelled.
-    fn nobody_waits(&mut self, node: NodeId, at: u32, of: OfCall<'_, 's>) {
+    fn check_unawaited(&mut self, node: NodeId, at: u32, of: OfCall<'_, 's>) {
         let is_value = self.form == Form::Expression
             && matches!(self.kind(self.parent(node)), AstKind::Program(_));
         if is_value {

@@ -33,8 +33,8 @@ struct Call<'t, 's> {
 }
 
 impl<'a, 's> CheckContext<'a, 's, '_> {
-    /// Checks a promise that the function around `node` returns, or that it awaits, so that it
-    /// returns a promise itself. `at` is the place of the call.
+    /// Checks a promise in the function around `node`. The function returns the promise, or awaits
+    /// it and therefore returns another promise. `at` is the place of the call.
     pub(super) fn promise_in_function(&mut self, node: NodeId, at: u32, of: OfCall<'_, 's>) {
         let Some(function) = self.function_around(node) else {
             return;
@@ -79,7 +79,8 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 };
                 match self.uses(symbol).as_slice() {
                     [] => self.never_awaited(call),
-                    // With several uses, one of them may wait.
+                    // If the script uses the array several times, one of the uses may wait for the
+                    // promises.
                     [only] if !self.is_statement(*only) => self.promises(*only, call),
                     _ => {}
                 }

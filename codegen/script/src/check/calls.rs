@@ -9,11 +9,14 @@ use oxc_semantic::NodeId;
 use oxc_span::GetSpan;
 
 use super::context::CheckContext;
-use super::surface::{Surface, Tool};
+use super::surface::Tool;
 use super::values::Arguments;
 use codegen_shared::finding::{FindingCode, Severity};
 use codegen_shared::identifiers::ASKED_BY_THE_LANGUAGE;
 use codegen_shared::message::ServerNames;
+
+/// Maximum number of tools that a suggestion lists.
+const NAMES_MAX: usize = 12;
 
 impl<'a, 's> CheckContext<'a, 's, '_> {
     /// Checks how the script uses the expression `node`, whose value is a server.
@@ -37,7 +40,7 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
             AstKind::VariableDeclarator(it) => self.server_declared(it, server),
             AstKind::CallExpression(it) if it.callee.span() == self.kind(node).span() => {
                 let message = format!("`{}` is a server and cannot be called", server.global);
-                let tool = server.tools.first();
+                let tool = self.surface.named(server).next();
                 let suggestion = tool.map(|tool| {
                     format!(
                         "Call one of its tools, such as `{}.{}`.",
@@ -124,7 +127,8 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
                 .to_lowercase()
         };
         let whole = plain(&format!("{name}{}", behind.property.name));
-        let found = server.tools.iter().find(|it| plain(it.member) == whole)?;
+        let mut named = self.surface.named(server);
+        let found = named.find(|it| plain(it.member) == whole)?;
         Some(format!(
             "Did you mean `{}.{}`?",
             server.global, found.member
@@ -132,24 +136,21 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
     }
 
     fn instead_of_tool(&self, server: &'s ServerNames<'s>, name: &str) -> Option<String> {
-        if let Some(member) = Surface::closest_tool(server, name, &self.findings.patience) {
+        let patience = &self.findings.patience;
+        if let Some(member) = self.surface.closest_tool(server, name, patience) {
             return Some(format!("Did you mean `{member}`?"));
         }
         if let Some((other, member)) = self.surface.elsewhere(name) {
             return Some(format!("Did you mean `{other}.{member}`?"));
         }
-        let names = server
-            .tools
-            .iter()
-            .take(12)
-            .map(|it| format!("`{}`", it.member));
-        let names: Vec<_> = names.collect();
-        let more = if server.tools.len() > names.len() {
-            " and more"
-        } else {
-            ""
+        let mut named = self.surface.named(server);
+        let names = named.by_ref().take(NAMES_MAX);
+        let names: Vec<_> = names.map(|it| format!("`{}`", it.member)).collect();
+        let more = match named.next() {
+            Some(_) => " and more",
+            None => "",
         };
-        Some(format!("Tools: {}{more}.", names.join(", ")))
+        (!names.is_empty()).then(|| format!("Tools: {}{more}.", names.join(", ")))
     }
 
     /// Checks how the script uses the expression `node`, whose value is a tool.
@@ -187,6 +188,11 @@ impl<'a, 's> CheckContext<'a, 's, '_> {
     }
 
     fn call(&mut self, node: NodeId, call: &'a CallExpression<'a>, tool: Tool<'s>) {
+        if let Some(why) = tool.names.deprecated.filter(|_| tool.is_told) {
+            let colon = if why.is_empty() { "" } else { ": " };
+            let message = format!("`{}` is deprecated{colon}{why}", tool.name());
+            self.warning(FindingCode::Deprecated, call.span.start, message, None);
+        }
         let shape = self.shape(tool);
         if tool.is_told && self.findings.wants(Severity::Error) {
             self.arguments(node, call, tool);

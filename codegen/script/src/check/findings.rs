@@ -30,8 +30,8 @@ impl<'a> Findings<'a> {
         self.has_error
     }
 
-    /// Whether another finding of this severity would be kept. Callers write no message for one
-    /// that would not be kept.
+    /// Whether another finding of this severity would be kept. Callers build a message only in this
+    /// case.
     pub(super) fn wants(&self, severity: Severity) -> bool {
         let mut kept = self.kept.iter();
         self.kept.len() < FINDINGS_MAX || kept.any(|(_, kept)| kept.severity < severity)

@@ -10,7 +10,8 @@ use crate::names::is_known_global;
 use codegen_shared::finding::{FindingCode, Severity};
 use codegen_shared::message::AbsentServer;
 
-/// Globals of a script that are missing from the list of names that servers cannot have.
+/// Globals that are not in the list of [`is_known_global`], which names the globals that servers
+/// cannot have.
 const MORE_GLOBALS: [&str; 21] = [
     "AsyncDisposableStack",
     "DisposableStack",
@@ -121,7 +122,8 @@ impl CheckContext<'_, '_, '_> {
         }
     }
 
-    /// Warns in the same way about members of a global.
+    /// Warns about a member of a global that JavaScript has and this engine lacks. A script that
+    /// tests the member with `typeof` gets no warning.
     fn lacking_members(&mut self, name: &str, nodes: &[NodeId]) {
         let mut members: Vec<(String, Vec<NodeId>)> = Vec::new();
         for node in nodes {

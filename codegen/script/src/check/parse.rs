@@ -12,7 +12,8 @@ use oxc_span::{GetSpan, SourceType};
 use super::findings::Findings;
 use codegen_shared::finding::FindingCode;
 
-/// Always a module, because a script may use `await` and `for await` at its top level.
+/// Scripts are always parsed as modules, because they may use `await` and `for await` at the top
+/// level.
 const TYPESCRIPT: SourceType = SourceType::ts().with_module(true);
 
 /// A script that parsed without errors.
@@ -56,7 +57,7 @@ pub(crate) fn parse<'a>(
     }
     match attempt(allocator, text, TYPESCRIPT) {
         Ok(program) => return Ok(whole(text, program, true)),
-        Err(found) => wrong = Some(farther(wrong, found)),
+        Err(found) => wrong = Some(furthest(wrong, found)),
     }
     if let Some(parsed) = nameless_function(allocator, text) {
         return Ok(parsed);
@@ -119,8 +120,9 @@ fn attempt<'a>(
     }
 }
 
-/// Returns the error that is further into the text: that parser understood more of the script.
-fn farther(before: Option<ParseError>, now: ParseError) -> ParseError {
+/// Returns the error that is further into the text. The parser that reported this error understood
+/// more of the script.
+fn furthest(before: Option<ParseError>, now: ParseError) -> ParseError {
     match before {
         Some(before) if before.at >= now.at => before,
         _ => now,

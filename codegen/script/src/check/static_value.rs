@@ -19,7 +19,7 @@ pub(super) enum StaticValue<'a> {
     Number(Option<f64>),
     Boolean(Option<bool>),
     Null,
-    /// Has the same effect as an absent property.
+    /// `undefined`, which has the same effect as an absent property.
     Undefined,
     Object(&'a ObjectExpression<'a>),
     Array(&'a ArrayExpression<'a>),
@@ -30,7 +30,7 @@ pub(super) enum StaticValue<'a> {
 pub(super) struct Key<'a> {
     pub(super) name: String,
     pub(super) at: u32,
-    /// Absent for methods and accessors.
+    /// The value; `None` for methods and accessors.
     pub(super) value: Option<&'a Expression<'a>>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct LiteralKeys<'a> {
     pub(super) keys: Vec<Key<'a>>,
     /// Whether the object may have further keys.
     pub(super) is_open: bool,
-    /// A value that is not known may overwrite keys before this offset.
+    /// A value that is not known, such as a spread, may overwrite keys before this offset.
     pub(super) overwritten_to: u32,
 }
 

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use codegen_shared::identifiers::is_identifier;
 use codegen_shared::message::{
-    AbsentServer, CheckRequest, Flat, ServerNames, ToolNames, decode_shape, decode_tools,
+    AbsentServer, CheckRequest, Flat, ServerNames, ToolMention, ToolNames, decode_shape,
+    decode_tools,
 };
 use codegen_shared::shape::{Shape, ToolShape};
 use sandbox_protocol::codec::CodecError;
@@ -19,7 +21,7 @@ const NAMED_MAX: usize = 3;
 #[derive(Debug)]
 pub(super) struct Surface<'a> {
     servers: Vec<ServerNames<'a>>,
-    told: &'a [u8],
+    mentions: &'a [u8],
     lacking: &'a [&'a str],
     absent: &'a [AbsentServer<'a>],
     shapes: HashMap<u32, &'a [u8]>,
@@ -42,7 +44,7 @@ impl<'a> Surface<'a> {
     pub(super) fn decode(request: &'a CheckRequest<'a>) -> Result<Self, CodecError> {
         Ok(Self {
             servers: decode_tools(request.tools)?,
-            told: request.told,
+            mentions: request.mentions,
             lacking: &request.lacking,
             absent: &request.absent,
             shapes: request.shapes.iter().copied().collect(),
@@ -101,14 +103,34 @@ impl<'a> Surface<'a> {
         server: &'s ServerNames<'a>,
         member: &str,
     ) -> Option<Tool<'s>> {
-        let at = server.tools.iter().position(|it| it.member == member)?;
+        let mut tools = server.tools.iter();
+        let at = tools.position(|it| it.member == member);
+        // A name that is no identifier is written in brackets.
+        let at = at.or_else(|| {
+            let mut tools = server.tools.iter();
+            tools.position(|it| it.wire_name == member && !is_identifier(member))
+        })?;
         let place = server.first + u32::try_from(at).ok()?;
         Some(Tool {
             server,
             names: server.tools.get(at)?,
             place,
-            is_told: self.told.get(place as usize) != Some(&0),
+            is_told: self.mention(place) == ToolMention::Everything,
         })
+    }
+
+    fn mention(&self, place: u32) -> ToolMention {
+        ToolMention::of_byte(self.mentions.get(place as usize).copied())
+    }
+
+    /// Returns the tools of a server that findings may name.
+    pub(super) fn named<'s>(
+        &self,
+        server: &'s ServerNames<'s>,
+    ) -> impl Iterator<Item = &'s ToolNames<'s>> {
+        let places = (server.first..).zip(&server.tools);
+        let named = places.filter(|(place, _)| self.mention(*place) != ToolMention::Nothing);
+        named.map(|(_, tool)| tool)
     }
 
     /// Returns the tool whose flat name is this global.
@@ -124,13 +146,14 @@ impl<'a> Surface<'a> {
 
     /// Returns the tool of this server whose member name is closest.
     pub(super) fn closest_tool<'s>(
-        server: &'s ServerNames<'_>,
+        &self,
+        server: &'s ServerNames<'s>,
         member: &str,
         patience: &CompareBudget,
     ) -> Option<&'s str> {
-        let by_wire_name = server.tools.iter().find(|it| it.wire_name == member);
+        let by_wire_name = self.named(server).find(|it| it.wire_name == member);
         by_wire_name.map(|it| it.member).or_else(|| {
-            let members = server.tools.iter().map(|it| it.member);
+            let members = self.named(server).map(|it| it.member);
             patience.closest(member, members)
         })
     }
@@ -138,7 +161,7 @@ impl<'a> Surface<'a> {
     /// Returns a tool with this name on another server.
     pub(super) fn elsewhere(&self, member: &str) -> Option<(&str, &str)> {
         self.servers.iter().find_map(|server| {
-            let tool = server.tools.iter().find(|it| it.member == member)?;
+            let tool = self.named(server).find(|it| it.member == member)?;
             Some((server.global, tool.member))
         })
     }
@@ -147,11 +170,11 @@ impl<'a> Surface<'a> {
         self.servers.iter().map(|it| it.global)
     }
 
-    /// Returns the names of all tools that are globals.
+    /// Returns the globals of all tools that findings may name.
     pub(super) fn global_tools(&self) -> Vec<String> {
         let mut names = Vec::new();
         for server in &self.servers {
-            for tool in &server.tools {
+            for tool in self.named(server) {
                 match tool.flat {
                     Flat::None => {}
                     Flat::Joined => names.push(format!("{}_{}", server.global, tool.member)),

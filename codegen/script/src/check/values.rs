@@ -1,6 +1,6 @@
-//! Compares the argument of a call with the shape that its tool accepts. Only values that the
-//! script writes out are checked. A name counts as its value if it was declared with a literal and
-//! never changes.
+//! Compares the argument of a call with the shape that its tool accepts. Only values that are
+//! written in the script are checked. A name counts as its value if it was declared with a literal
+//! and never changes.
 
 mod in_order;
 
@@ -124,7 +124,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
         }
     }
 
-    /// Returns the errors of a value; none if it fits or is not known.
+    /// Returns the errors of a value. Returns none if the value fits or is not known.
     fn fit(
         &mut self,
         expression: &'a Expression<'a>,
@@ -263,7 +263,7 @@ impl<'r, 'a, 's, 'f> Arguments<'r, 'a, 's, 'f> {
                 closest = Some(misfits);
             }
         }
-        // For an object or array, the errors against the closest member explain more than a list of
+        // For an object or array, the errors for the closest member are more useful than a list of
         // all members.
         if let (Some(misfits), StaticValue::Object(_) | StaticValue::Array(_)) = (closest, known) {
             return misfits;

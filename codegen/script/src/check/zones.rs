@@ -7,7 +7,7 @@ use oxc_span::GetSpan;
 use super::context::CheckContext;
 use codegen_shared::finding::FindingCode;
 
-/// A global that exactly the engines without time zone tables lack.
+/// The global that an engine lacks exactly if it has no time zone tables.
 const NEEDED: &str = "Temporal";
 /// Methods that take the options of `Intl.DateTimeFormat`.
 const WRITERS: [&str; 3] = ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"];

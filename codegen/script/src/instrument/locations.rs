@@ -157,7 +157,7 @@ impl<'s> LocationWriter<'s> {
         self.loops.pop();
     }
 
-    /// Instruments a function. The loops around it do not belong to it.
+    /// Instruments a function. Loops around the function do not count as its loops.
     fn function(&mut self, at: u32, name: Option<String>, visit: impl FnOnce(&mut Self, usize)) {
         let loops = std::mem::take(&mut self.loops);
         let name = shorten(name.as_deref().unwrap_or("<anonymous>"));

@@ -1,4 +1,4 @@
-//! Describes what a script waits for if nothing can settle it.
+//! Describes the promise that a script waits for although nothing can settle it.
 
 use serde::Deserialize;
 

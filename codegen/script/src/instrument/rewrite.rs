@@ -123,7 +123,7 @@ impl<'s> Rewriter<'s> {
         for edit in edits {
             out.push_str(self.slice(written, edit.span.start));
             if out.ends_with(is_of_a_word) && edit.text.starts_with(is_of_a_word) {
-                // Separates words, as in `return-a`.
+                // Separates two words that would run together, as in `return-a`.
                 out.push(' ');
             }
             out.push_str(&edit.text);
@@ -205,7 +205,7 @@ impl<'s> Rewriter<'s> {
         };
         match it {
             Expression::Identifier(name) => self.named.get(&self.symbol(name)?).cloned(),
-            // A missing value comes from the right operand.
+            // If the value of `a || b` or `a ?? b` is missing, it comes from the right operand.
             Expression::LogicalExpression(it) if it.operator != LogicalOperator::And => {
                 self.from(&it.right)
             }

@@ -35,7 +35,7 @@ pub(super) fn locate<'t>(
     let at = spots.get(last.at)?;
     if is_recursion {
         let calling = calling(spots, &last);
-        // The first of the functions that call each other stands for all of them.
+        // Among functions that call each other, the first one is named.
         if let Some(spot) = calling.first() {
             return Some(stopped(spot, recursion(&calling)));
         }

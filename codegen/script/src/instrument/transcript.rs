@@ -90,8 +90,8 @@ impl Transcript {
     }
 
     /// Returns the note about the error that ended the script. The script's last line has the
-    /// number of the note, except after an unhandled rejection: then it is the last note with the
-    /// same error name.
+    /// number of the note. After an unhandled rejection it has none, and the note is the last one
+    /// with the same error name.
     pub(super) fn of_end(&self, name: &str) -> Option<&Note> {
         match self.end {
             Some(end) => self.note(end),

@@ -113,7 +113,7 @@ fn request_is_decoded_as_it_was_encoded() {
             script: "d",
             is_typescript: true,
             tools: b"t",
-            told: &[1, 0],
+            mentions: &[1, 0],
             shapes: vec![(3, b"s")],
             lacking: vec!["Temporal"],
             absent: vec![AbsentServer {
@@ -143,6 +143,7 @@ fn names_of_tools_are_decoded_as_they_were_encoded() {
         } else {
             Vec::new()
         },
+        deprecated: short,
     };
     let servers = [
         ServerNames {

@@ -9,6 +9,7 @@ const HAS_JOINED_FLAT: u8 = 2;
 const HAS_OTHER_FLAT: u8 = 4;
 const HAS_SHORT: u8 = 8;
 const HAS_ORDER: u8 = 16;
+const IS_DEPRECATED: u8 = 32;
 
 /// The names under which a script finds a server and its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,9 +32,11 @@ pub struct ToolNames<'a> {
     pub short: Option<&'a str>,
     /// The names of its arguments in order, for a call that passes values instead of one object.
     pub order: Vec<&'a str>,
+    /// Present if the tool is deprecated; the text may be empty.
+    pub deprecated: Option<&'a str>,
 }
 
-/// The flat name of a tool: a global besides the one of its server.
+/// The flat name of a tool: a global in addition to the server's global.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flat<'a> {
     None,
@@ -63,7 +66,8 @@ fn write_tool(w: &mut Writer, tool: &ToolNames<'_>) {
         | flag(tool.flat == Flat::Joined, HAS_JOINED_FLAT)
         | flag(matches!(tool.flat, Flat::Other(_)), HAS_OTHER_FLAT)
         | flag(tool.short.is_some(), HAS_SHORT)
-        | flag(!tool.order.is_empty(), HAS_ORDER));
+        | flag(!tool.order.is_empty(), HAS_ORDER)
+        | flag(tool.deprecated.is_some(), IS_DEPRECATED));
     w.text(tool.member);
     if has_wire_name {
         w.text(tool.wire_name);
@@ -77,6 +81,9 @@ fn write_tool(w: &mut Writer, tool: &ToolNames<'_>) {
     if !tool.order.is_empty() {
         w.count(tool.order.len());
         tool.order.iter().for_each(|name| w.text(name));
+    }
+    if let Some(why) = tool.deprecated {
+        w.text(why);
     }
 }
 
@@ -126,6 +133,11 @@ fn read_tool<'a>(r: &mut Reader<'a>) -> Result<ToolNames<'a>, CodecError> {
             r.sequence("order", |r| r.borrowed_text("argument name"))?
         } else {
             Vec::new()
+        },
+        deprecated: if has(IS_DEPRECATED) {
+            Some(r.borrowed_text("deprecation")?)
+        } else {
+            None
         },
     })
 }

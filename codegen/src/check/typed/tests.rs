@@ -1,5 +1,6 @@
 //! Tests of the findings from a compiler's output. They do not run a compiler.
 
+use crate::check::ToolMention;
 use codegen_script::Checker;
 use codegen_shared::message::Reply;
 use sandbox_protocol::codec::CodecError;
@@ -185,10 +186,17 @@ fn undisclosed_tool_is_not_declared() {
         "{told}"
     );
     let hidden = Surface::new(&table, &descriptions)
-        .telling(&[false])
+        .mentioning(&[ToolMention::Name])
         .declarations();
     assert!(
         !hidden.contains("repo") && !hidden.contains("Lists") && hidden.contains("list(a"),
         "{hidden}"
+    );
+    let denied = Surface::new(&table, &descriptions)
+        .mentioning(&[ToolMention::Nothing])
+        .declarations();
+    assert!(
+        !denied.contains("list") && !denied.contains("Lists"),
+        "{denied}"
     );
 }

@@ -195,7 +195,7 @@ impl Union<'_> {
     }
 
     /// Returns the errors against the alternative with the fewest errors; a wrong tag counts more
-    /// than all others.
+    /// than all other errors.
     fn closest(&self, branches: &[&[Fault]]) -> Vec<Finding> {
         let distance = |faults: &[Fault]| {
             let tags = faults

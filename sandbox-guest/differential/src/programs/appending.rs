@@ -1,5 +1,5 @@
-//! Generates scripts that append to a variable's text in every possible way. The guest transforms
-//! such a script before it runs, which must not be observable.
+//! Generates scripts that append to a variable's text in every possible way. The guest appends to
+//! long texts in place, which must not be observable.
 
 use super::Maker;
 

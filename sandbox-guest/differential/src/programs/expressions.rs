@@ -248,7 +248,7 @@ impl Maker {
         };
         if quantifier && pattern.repeats < 3 && self.chance.below(3) == 0 {
             pattern.repeats += 1;
-            // Repeated repetition takes time that doubles with every letter.
+            // Nested repetition takes time that doubles with every letter, so it is avoided.
             let repeats = term.contains(['*', '+', '{']);
             let quantifiers = if repeats {
                 &QUANTIFIERS[..2]

@@ -402,7 +402,7 @@ impl Maker {
                 .one_of(&["a", "b", "c", "id", "name", "'é'", "'€'", "'a\"'"])
                 .to_owned(),
         };
-        // A repeated prototype is a syntax error.
+        // Avoids a second `__proto__` key, which is a syntax error.
         let key = if key == "'__proto__'" {
             "a".to_owned()
         } else {

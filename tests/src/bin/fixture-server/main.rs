@@ -105,6 +105,7 @@ impl Fixture {
                 match tool {
                     "trigger_tool_change" => self.tools.change()?,
                     "trigger_prompt_change" => self.news.change()?,
+                    "tool_with_progress" => news::progress(&message["params"])?,
                     "tool_with_logging" | "logging_tool" => self.news.log(&message["params"])?,
                     _ => {}
                 }

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::{answer, send};
 
+/// The number of reports of progress of one call.
+const PARTS: u32 = 500;
+
 const LEVELS: [&str; 4] = ["debug", "info", "warning", "error"];
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
@@ -126,4 +129,23 @@ fn tell(method: &str, params: Value) -> std::io::Result<()> {
 pub(crate) fn opened() -> std::io::Result<()> {
     let params = json!({"elicitationId": "theirs"});
     tell("notifications/elicitation/complete", params)
+}
+
+/// Reports the progress of a call to a client that wants it, in many steps.
+pub(crate) fn progress(params: &Value) -> std::io::Result<()> {
+    let Some(token) = params["_meta"].get("progressToken") else {
+        return Ok(());
+    };
+    for done in 1..=PARTS {
+        let message = format!("part {done}\u{200b}");
+        let params = json!({
+            "progressToken": token, "progress": done, "total": PARTS, "message": message,
+        });
+        tell("notifications/progress", params)?;
+    }
+    // A report of another call, with a number that no report of this call has.
+    tell(
+        "notifications/progress",
+        json!({"progressToken": "other", "progress": 7007}),
+    )
 }

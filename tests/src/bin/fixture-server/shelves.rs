@@ -15,7 +15,7 @@ const PROMPTS: [(&str, &[&str]); 4] = [
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
 
-/// Returns the result, or `None` for an unknown name or method.
+/// Returns the result of a request, or `None` for an unknown name or method.
 pub(crate) fn answer(method: &str, params: &Value) -> Option<Value> {
     let uri = params["uri"].as_str().unwrap_or_default();
     let mut result = match method {

@@ -34,7 +34,7 @@ const TOOLS: [&str; 31] = [
     "wait",
     "crash",
     "mirrored",
-    // The suite's name is `json_schema_2020_12_tool`, as if it were a tool of a server `json`.
+    // The suite calls `json_schema_2020_12_tool`, as if a server `json` had this tool.
     "schema_2020_12_tool",
 ];
 /// A tool that `trigger_tool_change` alternately adds and removes.

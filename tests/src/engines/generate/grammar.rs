@@ -9,7 +9,7 @@ const TEXT: &str = include_str!("../../../engines/grammar.txt");
 #[derive(Debug)]
 pub(super) struct Production {
     pub(super) text: &'static str,
-    /// Whether the production ends a text that is nested too deeply.
+    /// Whether the production is used where the text is already nested too deeply.
     pub(super) is_short: bool,
     pub(super) only: Context,
 }

@@ -53,7 +53,7 @@ pub(super) struct UsedPath {
 #[derive(Clone, Copy, PartialEq)]
 enum Meaning {
     Module(ModuleId),
-    /// An item of this module, or a part of an item.
+    /// An item of this module, or something inside an item.
     Item(ModuleId),
 }
 

@@ -228,6 +228,43 @@ fn calls_and_bytes_count_over_session() {
 }
 
 #[test]
+fn reused_call_counts_in_run_and_only_once_in_session() {
+    let send = sending("mail.send", &[]);
+    let carried = SessionFlow {
+        calls: [(send.id.clone(), 3)].into(),
+        bytes: 100,
+        ..SessionFlow::default()
+    };
+    // The session made the reused call, or another session did.
+    for (carried, session) in [(carried, (4, 120)), (SessionFlow::default(), (2, 50))] {
+        let mut story = Story::in_session("", carried);
+        story.tracker.count_reused(&send, 30);
+        story.tracker.count_allowed(&send, 20);
+        let counts = story.facts(&send, "{}").counts;
+        assert_eq!((counts.calls_run, counts.bytes_run), (2, 50));
+        assert_eq!((counts.calls_session, counts.bytes_session), session);
+        let kept = story.tracker.carried();
+        assert_eq!((kept.calls[&send.id], kept.bytes), (1, 20));
+    }
+}
+
+#[test]
+fn unknown_counts_of_session_exceed_every_limit() {
+    let send = sending("mail.send", &[]);
+    let carried = SessionFlow {
+        calls: [(send.id.clone(), 3)].into(),
+        counts_unknown: true,
+        ..SessionFlow::default()
+    };
+    let mut story = Story::in_session("", carried);
+    story.tracker.count_allowed(&send, 20);
+    let counts = story.facts(&send, "{}").counts;
+    assert_eq!((counts.calls_run, counts.bytes_run), (1, 20));
+    assert_eq!(counts.calls_session, Counts::LARGEST);
+    assert_eq!(counts.bytes_session, Counts::LARGEST);
+}
+
+#[test]
 fn large_text_is_represented_by_digest_and_length() {
     let mut story = Story::new("");
     let text = "x".repeat(TEXT_BYTES_MAX + 1);

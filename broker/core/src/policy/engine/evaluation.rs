@@ -18,7 +18,7 @@ pub(super) struct Evaluation<'a> {
     evaluator: &'a ToolEvaluator,
     /// The context members that the rules read, and the approval level that is being tried.
     context: Members<'a>,
-    /// JSON pointers to the arguments that the rules read at least in part and cannot see.
+    /// JSON pointers to the arguments that rules read and that they cannot see completely.
     unmodelled: Vec<String>,
     /// The same members as Cedar values, without the approval; built on first use.
     pairs: Option<Vec<(String, RestrictedExpression)>>,
@@ -82,8 +82,8 @@ impl<'a> Evaluation<'a> {
             result.errors.push((first.at, why));
             return result;
         };
-        // Evaluating rules one by one costs more per rule. Evaluating all rules together repeats
-        // those that the prefilter has decided.
+        // Evaluating rules one by one costs more per rule. If all rules are evaluated together, the
+        // rules that the prefilter has decided are evaluated again.
         if open.len() * 2 > group.rules.len() {
             let Some(set) = group.set() else {
                 let why = "Cedar cannot combine the rules".to_owned();
@@ -93,7 +93,7 @@ impl<'a> Evaluation<'a> {
             return self.query_cedar([set], &request, GroupResult::default());
         }
         result = self.query_cedar(open.iter().map(|rule| &rule.set), &request, result);
-        // If a forbid matches, permits do not matter.
+        // If a forbid matches, the permits have no effect.
         match permits.split_first() {
             Some((first, more)) if result.forbids.is_empty() => {
                 self.permitted(first, more, &request, result)
@@ -155,8 +155,8 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// The rules of a group, sorted by the prefilter's result. Rules that do not match are in none of
-/// the lists.
+/// The rules of a group, sorted by the prefilter's result. Rules that do not match are not in any
+/// of the lists.
 struct FilteredGroup<'a> {
     forbids: Vec<usize>,
     permits: Vec<&'a PreparedRule>,

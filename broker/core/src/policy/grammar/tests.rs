@@ -58,7 +58,8 @@ fn compare(text: &str, ours: Result<(), Wrong>, theirs: Result<(), ParseErrors>)
         Err(wrong) => {
             let said = misfits.iter().find(|(at, _)| *at == wrong.at);
             // After a `;` or an invalid token, Cedar starts again and may report only the later
-            // error. It reports a number as too large only if the text after it fits.
+            // error. It reports that a number is too large only if the rest of the text fits the
+            // grammar.
             let (at, why) = misfits.first().cloned().unwrap_or_default();
             let between = text.get(wrong.at..at).unwrap_or_default();
             let is_passed_over =
@@ -90,7 +91,7 @@ fn alike(theirs: &str, ours: &str, text: &str) {
     assert!(are_named, "{text}\n{theirs:?}\n{ours:?}");
 }
 
-/// Generates a text that fits the grammar; `picks` chooses between the alternatives.
+/// Generates a text that fits the grammar. The numbers in `picks` choose between the alternatives.
 struct Writer<'a> {
     picks: std::iter::Copied<std::slice::Iter<'a, u8>>,
     words: Vec<&'static str>,

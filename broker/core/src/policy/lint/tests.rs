@@ -1,4 +1,4 @@
-//! Tests of findings about rules that are valid Cedar.
+//! Tests of findings about rules that are valid Cedar but probably wrong.
 
 use super::super::source::PolicyFile;
 
@@ -40,6 +40,103 @@ fn forbid(condition: &str, expected: &[&str]) {
 
 const ODD_APPROVAL: &[&str] = &["invalid use of `context.approval`"];
 const ODD_LABELS: &[&str] = &["invalid use of `context.labels`"];
+
+/// Checks the fix of the only finding of a condition; `None` if there must be none.
+fn check_fix(effect: &str, condition: &str, expected: Option<&str>) {
+    let rule = |condition: &str| {
+        format!(
+            "@id(\"x\") @owner(\"o\") @reason(\"r\") @prompt(\"p\") \
+             {effect}(principal, action, resource) when {{ {condition} }};"
+        )
+    };
+    let file = PolicyFile {
+        name: "a.cedar".into(),
+        text: rule(condition),
+        tightens: false,
+    };
+    let findings = super::super::load::read(&[file]).unwrap_err();
+    let fix = findings[0].fix.as_ref();
+    let fixed = fix.and_then(|fix| fix.apply(&rule(condition)));
+    assert_eq!(fixed, expected.map(rule), "{effect} {condition}");
+}
+
+#[test]
+fn fixed_forbid_covers_levels_of_less_than_and_equal() {
+    for (condition, expected) in [
+        ("context.approval <= 0", "context.approval < 1"),
+        ("context.approval <= 1", "context.approval < 2"),
+        ("1 >= context.approval", "context.approval < 2"),
+        ("2 > context.approval", "context.approval < 2"),
+        ("context.approval == 0", "context.approval < 1"),
+        ("context.approval == 1", "context.approval < 2"),
+        ("context.approval > 1", "context.approval < 2"),
+        ("context.approval >= 1", "context.approval < 1"),
+    ] {
+        check_fix("forbid", condition, Some(expected));
+    }
+    for condition in [
+        "context.approval <= 2",
+        "context.approval == 2",
+        "!(context.approval >= 3)",
+        "!(context.approval > 2)",
+        "!(context.approval == 0)",
+        "!(context.approval == 1)",
+        "context.approval != 1",
+    ] {
+        check_fix("forbid", condition, None);
+    }
+    let not_two = "!(context.approval >= 2)";
+    check_fix("forbid", "!(context.approval == 2)", Some(not_two));
+    for (condition, expected) in [
+        ("context.approval > 0", "context.approval >= 1"),
+        ("context.approval == 1", "context.approval >= 1"),
+        ("context.approval < 2", "context.approval >= 2"),
+        ("context.approval <= 1", "context.approval >= 2"),
+        ("context.approval >= 3", "context.approval >= 2"),
+    ] {
+        check_fix("permit", condition, Some(expected));
+    }
+}
+
+#[test]
+fn no_fix_allows_more_arguments_or_hosts() {
+    let all = r#"context.args == {"path": "x"}"#;
+    check_fix("forbid", all, Some(r#"context.args["path"] == "x""#));
+    check_fix("permit", all, None);
+    let like = |pattern: &str| format!("context.args.url like \"{pattern}\"");
+    let denied = r#"!(context has dest_hosts && !context.dest_hosts.contains("docs.rs"))"#;
+    check_fix("forbid", &like("https://docs.rs/*"), Some(denied));
+    let allowed = r#"context has dest_hosts && ["docs.rs"].containsAll(context.dest_hosts)"#;
+    check_fix("permit", &like("https://*.docs.rs/*"), Some(allowed));
+    check_fix("forbid", &like("https://*.docs.rs/*"), None);
+    check_fix("forbid", &like("https://docs*"), None);
+    for pattern in ["https://docs.rs", "https://docs.rs/", "http://docs.rs:80/*"] {
+        check_fix("permit", &like(pattern), Some(allowed));
+    }
+    for pattern in [
+        "https://docs.rs/crates/*",
+        "https://docs.rs/?*",
+        "https://docs.rs#*",
+    ] {
+        check_fix("permit", &like(pattern), None);
+        check_fix("forbid", &like(pattern), Some(denied));
+    }
+    check_fix("forbid", &like("https://docs.rs:443/*"), Some(denied));
+    let other_port = r#"!(context has dest_hosts && !context.dest_hosts.contains("docs.rs:80"))"#;
+    check_fix("forbid", &like("https://docs.rs:80/*"), Some(other_port));
+}
+
+#[test]
+fn forbid_of_paths_that_occur_inside_roots_has_no_fix() {
+    let like = |pattern: &str| format!("context.args.path like \"{pattern}\"");
+    let outside = r#"!(context has path_roots && !context.path_roots.contains("outside"))"#;
+    for pattern in ["/etc/*", "~/.ssh/*"] {
+        check_fix("forbid", &like(pattern), Some(outside));
+    }
+    for pattern in ["*/.ssh/*", "./secret/*", "../*", "secret/*"] {
+        check_fix("forbid", &like(pattern), None);
+    }
+}
 
 #[test]
 fn lint_approval_only_permits() {

@@ -119,8 +119,8 @@ fn annotation(statement: &Statement, name: &str) -> Option<Range<usize>> {
     Some(all.get(at)?.at..end)
 }
 
-/// Returns the one change that makes the rule valid, if there is an obvious one. `at`: the byte of
-/// the syntax error.
+/// Returns a change that makes the rule valid, if exactly one change is obvious. `at` is the byte
+/// of the syntax error.
 pub(crate) fn syntax(statement: &Statement, at: usize) -> Option<Fix> {
     let text = statement.text();
     if text.len() > MENDED_BYTES_MAX {
@@ -153,7 +153,7 @@ pub(crate) fn syntax(statement: &Statement, at: usize) -> Option<Fix> {
             before.unwrap_or_default(),
             after.unwrap_or_default()
         );
-        super::too_deep(&changed).is_none()
+        super::too_complex(&changed).is_none()
             && grammar::policy(&changed).is_ok()
             && Policy::parse(None, changed).is_ok()
     };

@@ -1,4 +1,5 @@
-//! Tests of rules that nest deep: such a rule is either refused by a scan of its text, or decided.
+//! Tests of rules that nest deep. Each of them is either refused by a scan of its text, or can
+//! decide a call.
 
 use super::*;
 
@@ -59,6 +60,13 @@ fn too_deep_rule_is_rejected_before_parsing() {
     check(&calls, "more than 60 levels");
     let within = format!("{}1{}", "[1].contains(".repeat(15_000), ")".repeat(15_000));
     check(&within, "more than 60 levels");
+}
+
+#[test]
+fn rule_is_rejected_beyond_64_kib() {
+    let list = |bytes: usize| format!("[{}1].isEmpty()", "1, ".repeat(bytes / 3));
+    check(&list(60 * 1024), "");
+    check(&list(64 * 1024), "the maximum is 64 KiB");
 }
 
 fn nested_and_joined(times: usize) -> String {

@@ -255,7 +255,7 @@ fn prefilter_leaves_missing_or_mistyped_values_to_cedar() {
     }
 }
 
-/// A caller can make one of the sets as long as a call allows.
+/// A caller can make one of the sets as long as the limits of a call allow.
 #[test]
 fn prefilter_leaves_long_sets_to_cedar() {
     let hosts =
@@ -398,7 +398,7 @@ fn plain(policies: &Policies, tool: &str, text: &str, facts: &Facts) -> (Level, 
         }
         let (permits, forbids) = (ids(Some(true), Some(false)), ids(Some(true), Some(true)));
         if forbids.is_empty() && !permits.is_empty() {
-            // A rule that permits whatever the approval is makes the other permits pointless.
+            // If a rule permits the call without any approval, no other permit matters.
             let is_free = |(rule, found): &&(&Rule, Option<bool>)| {
                 !rule.forbids && !rule.asks && *found == Some(true)
             };
@@ -424,7 +424,7 @@ fn plain(policies: &Policies, tool: &str, text: &str, facts: &Facts) -> (Level, 
     (Level::Deny, lifted)
 }
 
-/// Generates rules, some of which err, and some of which only Cedar can evaluate.
+/// Generates rules. Some of them cause errors, and some can only be evaluated by Cedar.
 pub(super) fn rule(forbids: impl Strategy<Value = bool>) -> impl Strategy<Value = String> {
     let scope = prop::sample::select(vec![
         "action",
@@ -465,7 +465,8 @@ pub(super) fn rule(forbids: impl Strategy<Value = bool>) -> impl Strategy<Value 
                 ("permit", "!")
             };
             let mut whens = format!("when {{ {condition} }}");
-            // Labels beside arithmetic are refused with a finding, so such a rule is not generated.
+            // A rule with both labels and arithmetic is refused with a finding, so no such rule is
+            // generated.
             if !label.is_empty() && !condition.contains(" * ") {
                 whens.push_str(&format!(
                     " when {{ {not}context.labels.contains(\"{label}\") }}"

@@ -1,4 +1,4 @@
-//! Properties of all rules: another forbid or another label never allows more, and rules for other
+//! Properties of all rules: adding a forbid or a label never allows more calls, and rules for other
 //! tools change nothing.
 
 use proptest::prelude::*;

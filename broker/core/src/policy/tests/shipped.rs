@@ -60,7 +60,7 @@ fn words(all: &'static [&'static str]) -> impl Strategy<Value = BTreeSet<String>
     some.prop_map(|words| words.into_iter().map(str::to_owned).collect())
 }
 
-/// Generates any known or unknown facts of a call.
+/// Generates random facts of a call, any of which may be unknown.
 fn facts() -> impl Strategy<Value = Facts> {
     let truths = any::<[bool; 5]>();
     let explained = (any::<Option<bool>>(), any::<Option<bool>>());

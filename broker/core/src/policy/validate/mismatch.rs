@@ -4,7 +4,8 @@ use cedar_policy::ValidationError;
 use cedar_policy::pst::{BinaryOp, Expr};
 use miette::Diagnostic;
 
-use crate::policy::ast::{self, PlacedPart, Polarity};
+use super::Checker;
+use crate::policy::ast::{self, Clause, PlacedPart, Polarity};
 use crate::policy::expr::path;
 use crate::policy::finding::Finding;
 use crate::policy::fix::Fix;
@@ -15,14 +16,14 @@ use crate::policy::rule::Rule;
 use crate::policy::spelling::{quoted, spelt};
 use crate::policy::vocabulary::Vocabulary;
 
+/// Returns a finding. `clauses` are those of the rule; `trial` checks fixes.
 pub(super) fn finding(
-    rule: &Rule,
+    (rule, clauses): (&Rule, &[Clause]),
     error: &ValidationError,
     what: &str,
-    vocabulary: &Vocabulary,
+    trial: &mut FixTrial<'_>,
 ) -> Finding {
-    let clauses = ast::clauses(rule).unwrap_or_default();
-    let all = ast::seen(rule, &clauses);
+    let all = ast::seen(rule, clauses);
     let label = error.labels().and_then(|mut labels| labels.next());
     let at = label.map_or(0, |label| label.offset());
     let seen = all.iter().find(|seen| seen.tree.range.contains(&at));
@@ -36,7 +37,7 @@ pub(super) fn finding(
     let fix = seen.and_then(|seen| match kind {
         Kind::OptionalUnguarded => guarded(rule, seen, error),
         Kind::ArgumentUnmodelled => unmodelled(rule, seen),
-        _ => retyped(rule, seen, vocabulary),
+        _ => retyped(rule, seen, trial),
     });
     rule.diagnosed(kind, error, what).fixed(fix)
 }
@@ -102,7 +103,7 @@ fn unmodelled(rule: &Rule, seen: &PlacedPart<'_>) -> Option<Fix> {
 }
 
 /// Rewrites one side of a comparison with another type, if the result is valid.
-fn retyped(rule: &Rule, seen: &PlacedPart<'_>, vocabulary: &Vocabulary) -> Option<Fix> {
+fn retyped(rule: &Rule, seen: &PlacedPart<'_>, trial: &mut FixTrial<'_>) -> Option<Fix> {
     let Expr::BinaryOp { op, left, right } = seen.expr else {
         return None;
     };
@@ -137,10 +138,36 @@ fn retyped(rule: &Rule, seen: &PlacedPart<'_>, vocabulary: &Vocabulary) -> Optio
         let what = format!("write {text}");
         Fix::part(&rule.statement, seen, &text, what)
     });
-    fixes.into_iter().find(|fix| fits(rule, fix, vocabulary))
+    fixes.into_iter().find(|fix| trial.fits(rule, fix))
 }
 
-/// Whether the fixed rule alone passes validation.
-fn fits(rule: &Rule, fix: &Fix, vocabulary: &Vocabulary) -> bool {
-    read_with(rule, fix).is_some_and(|rule| super::validate(&[rule], vocabulary).is_empty())
+/// Checks whether fixes help, a limited number of times.
+pub(super) struct FixTrial<'a> {
+    vocabulary: &'a Vocabulary,
+    /// Created for the first fix, and only checks: it proposes no fixes itself.
+    checker: Option<Checker<'a>>,
+    left: usize,
+}
+
+impl<'a> FixTrial<'a> {
+    pub(super) fn new(vocabulary: &'a Vocabulary, left: usize) -> Self {
+        Self {
+            vocabulary,
+            checker: None,
+            left,
+        }
+    }
+
+    /// Whether the fixed rule alone passes validation.
+    fn fits(&mut self, rule: &Rule, fix: &Fix) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        let vocabulary = self.vocabulary;
+        let checker = self
+            .checker
+            .get_or_insert_with(|| Checker::without_fixes(vocabulary));
+        read_with(rule, fix).is_some_and(|rule| checker.check(&[rule]).is_empty())
+    }
 }

@@ -156,6 +156,7 @@ fn open_question_is_withdrawn_at_end() {
         1,
         Event::Cancelled {
             why: "ctrl-c".into(),
+            may_wait: true,
         },
     );
     let expected = [
@@ -218,8 +219,8 @@ fn only_an_answer_restarts_other_questions() {
     let heard = world.hear(100, Event::Woke);
     assert_eq!(heard.first().unwrap(), "withdraw 1", "{heard:?}");
     world.hear(101, waits(&[]));
-    // These questions were sent at 60 and stay open until 160, although another one expired
-    // meanwhile.
+    // These questions were sent at 60 and stay open until 160, although another question expired in
+    // between.
     world.hear(159, answers(3, Answer::Refuse));
     let heard = world.hear(160, waits(&[(4, 1)]));
     assert!(heard.contains(&"ask 5".into()), "{heard:?}");
@@ -251,6 +252,12 @@ fn cost_per_call_is_constant_with_many_grants() {
         world.hear(1, answers(call, uses(1)));
     }
     let why = String::new();
-    world.hear(2, Event::Cancelled { why });
+    world.hear(
+        2,
+        Event::Cancelled {
+            why,
+            may_wait: false,
+        },
+    );
     assert_eq!(world.report().usage.calls, 20_000);
 }

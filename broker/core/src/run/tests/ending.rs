@@ -4,6 +4,7 @@ use super::*;
 use crate::code::Code;
 use crate::effect::{GuestStop, Whereabouts};
 use crate::limits::Limit;
+use crate::report::Status;
 
 fn check(event: Event, expected: &str) -> RunStory {
     let mut world = RunStory::open();
@@ -17,7 +18,13 @@ fn check(event: Event, expected: &str) -> RunStory {
         .collect();
     assert_eq!(last, ["append ended", expected], "{heard:?}");
     assert_eq!(
-        world.hear(2, Event::Cancelled { why: String::new() }),
+        world.hear(
+            2,
+            Event::Cancelled {
+                why: String::new(),
+                may_wait: true
+            }
+        ),
         [""; 0]
     );
     world
@@ -68,6 +75,7 @@ fn each_end_has_status_and_code() {
     check(
         Event::Cancelled {
             why: "ctrl-c".into(),
+            may_wait: true,
         },
         "finish cancelled cancelled",
     );
@@ -257,6 +265,17 @@ fn script_cannot_forge_tool_error_code() {
     }
 }
 
+/// The guest refuses such arguments before there is a call.
+#[test]
+fn uncaught_limit_of_arguments_without_a_call_keeps_its_code() {
+    let mut world = RunStory::start(&["allow *"], Limits::default());
+    world.hear(0, throws("limit-payload", None));
+    let report = world.report();
+    assert_eq!(report.status, Status::Failed);
+    assert_eq!(report.code, Some(Code::LimitPayload));
+    assert_eq!(report.error.as_ref().unwrap().code, Code::LimitPayload);
+}
+
 #[test]
 fn console_is_bounded_and_flood_stops_run() {
     let limits = Limits {
@@ -375,6 +394,7 @@ fn fsync_follows_its_mode() {
         let (mut run, mut effects) = Run::start(spec, T0);
         effects.extend(run.handle(T0, waits(&[(0, 0), (1, 1)])));
         effects.extend(run.handle(T0, replies(1, "1")));
+        effects.extend(run.handle(T0, replies(2, "1")));
         effects.extend(run.handle(T0, returns("")));
         let sync = |effect: &Effect| matches!(effect, Effect::Append { sync: true, .. });
         effects

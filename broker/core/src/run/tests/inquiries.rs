@@ -58,7 +58,13 @@ fn open_inquiry_is_withdrawn_with_call_or_run() {
     assert_eq!(heard[0], "append inquiry-ended 1 Withdrawn");
     assert!(heard.contains(&"end 1 Withdrawn".into()), "{heard:?}");
     let why = "enough".into();
-    let heard = world.hear(3, Event::Cancelled { why });
+    let heard = world.hear(
+        3,
+        Event::Cancelled {
+            why,
+            may_wait: true,
+        },
+    );
     assert!(
         heard.contains(&"append inquiry-ended 2 Withdrawn".into()),
         "{heard:?}"
@@ -132,7 +138,7 @@ fn unanswered_form_does_not_hold_question_open() {
     assert_eq!(world.hear(159, Event::Woke), [""; 0]);
     let heard = world.hear(160, Event::Woke);
     assert_eq!(heard.first().unwrap(), "withdraw 2", "{heard:?}");
-    // A form that expires does not hold the question open either.
+    // An expired form also stops extending the time of the open question.
     let mut world = RunStory::start(&["allow fs.read", "ask fs.write"], limits);
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(60, inquired(1, 1));
@@ -167,6 +173,7 @@ fn other_call_in_flight_keeps_run_time_counting() {
     world.hear(0, waits(&[(0, 0), (1, 1)]));
     world.hear(10, inquired(1, 1));
     world.hear(110, Event::Woke);
+    world.hear(110, replies(2, "1"));
     assert_eq!(world.report().code, Some(Code::LimitTime));
 }
 
@@ -184,8 +191,8 @@ fn extraction_beside_question_pauses_time() {
     let mut world = RunStory::new(spec);
     world.hear(0, waits(&[(0, 1), (1, 2)]));
     assert_eq!(world.hear(900, Event::Woke), [""; 0]);
-    // With only the extraction left, time counts as run time, unless the request was handed to the
-    // host.
+    // While only the extraction is in progress, time counts as run time, unless the request was
+    // passed to the host.
     world.hear(810, answers(1, Answer::Refuse));
     world.hear(850, Event::HeldByHost { calls: 1 });
     assert_eq!(world.hear(950, Event::Woke), [""; 0]);

@@ -1,5 +1,5 @@
-//! Tests that a run can be replayed exactly: the guest's steps and the journal determine everything
-//! that the guest received, and when.
+//! Tests that a run can be replayed exactly. The guest's steps and the journal determine what the
+//! guest received, and when.
 
 use std::collections::HashMap;
 

@@ -108,8 +108,9 @@ fn human_only_waiting_time_does_not_count() {
     let heard = world.hear(5_000, answers(1, Answer::AllowOnce));
     assert_eq!(heard.last().unwrap(), "call 1");
     assert_eq!(world.run.deadline_at_ms(), T0 + 100 + 4_990);
+    assert_eq!(world.hear(5_090, Event::Woke), ["stop"]);
     assert_eq!(
-        world.hear(5_090, Event::Woke).last().unwrap(),
+        world.hear(5_091, replies(1, "1")).last().unwrap(),
         "finish stopped limit-time"
     );
 }
@@ -128,7 +129,8 @@ fn human_waiting_has_its_own_limit() {
     world.hear(1_000, answers(1, Answer::AllowOnce));
     world.hear(1_000, replies(1, "1"));
     let heard = world.hear_raw(1_000, vec![waits(&[(1, 1)])]);
-    // The time for humans ends first, before the question and before the run's own time.
+    // The total time for human answers ends before the time of the question and before the run's
+    // own time.
     assert_eq!(heard.last().unwrap(), "wake @1510");
     let heard = world.hear(1_510, Event::Woke);
     assert!(heard.contains(&"withdraw 2".to_owned()), "{heard:?}");

@@ -141,7 +141,7 @@ impl Tensor<'_> {
         })
     }
 
-    /// Returns the numbers, with `None` for each negative one.
+    /// Returns the numbers as indexes. A negative number becomes `None`.
     pub(super) fn whole_numbers(&self) -> Result<Vec<Option<usize>>, String> {
         let pieces = self.bytes.chunks_exact(self.kind.bytes());
         Ok(match self.kind {

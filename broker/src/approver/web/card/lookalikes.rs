@@ -59,7 +59,7 @@ impl Texts {
     }
 }
 
-/// Whether a word has Latin letters beside Greek, Cyrillic, Armenian or Cherokee ones.
+/// Whether a word mixes Latin letters with Greek, Cyrillic, Armenian or Cherokee letters.
 fn mixes_alphabets(word: &str) -> bool {
     let other = |c: char| matches!(c, '\u{370}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}');
     word.chars().any(|c| c.is_ascii_alphabetic()) && word.chars().any(other)

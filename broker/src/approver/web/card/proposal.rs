@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use airlock_core::decide::Question;
-use airlock_core::grant::{Condition, Proposal};
+use airlock_core::grant::{Condition, FieldValue, Proposal};
 use codegen::canonical;
 use serde_json::{Value, json};
 
@@ -20,11 +20,14 @@ pub(super) fn proposal(question: &Question, proposal: &Proposal) -> Value {
     let own: BTreeSet<&String> = exactly.iter().flat_map(|it| it.same().keys()).collect();
     let stays = proposal.condition.same();
     let leaf = |pointer: &&String| {
+        let same = stays.get(*pointer);
+        let folder = same.filter(|it| matches!(it, FieldValue::Under(_)));
         json!({
             "pointer": pointer,
             "name": name(pointer),
             "value": value(args, pointer),
-            "stays": stays.contains_key(*pointer),
+            "folder": folder.map(|it| escape::brief(&it.to_string(), NAME_CHARS_MAX)),
+            "stays": same.is_some() && folder.is_none(),
         })
     };
     let beside = |pointer: &&String| !own.contains(pointer);

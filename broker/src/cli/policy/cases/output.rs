@@ -43,8 +43,10 @@ impl Results {
                 .for_each(|reason| text.push_str(&format!("           {reason}\n")));
         }
         for (rule, place) in self.uncovered() {
+            let stem = place.file.trim_end_matches(".cedar");
             text.push_str(&format!(
-                "FAIL the rule `{rule}` ({place}) decides no case\n"
+                "FAIL the rule `{rule}` ({place}) decides no case\n      \
+                 next: add a case that it decides to {stem}.cases.toml\n"
             ));
         }
         let (cases, rules) = (self.cases.len(), self.rules.len());

@@ -84,7 +84,7 @@ fn names(reasons: &[String]) -> BTreeSet<String> {
         let rest = reason.strip_prefix("rule ")?;
         let name = match rest.strip_prefix('`') {
             Some(quoted) => quoted.split_once('`')?.0,
-            // A pattern is its own name, up to its place in parentheses.
+            // A pattern is its own name. Its place follows in parentheses.
             None => rest.split_once(" (").map_or(rest, |(name, _)| name),
         };
         Some(name.to_owned())

@@ -111,8 +111,8 @@ async fn the_resource_explains_how_it_is_used(way: HostKind) {
 }
 
 async fn full_descriptions_are_whole(way: HostKind) {
-    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
-    let mut host = house.host(way, json!({})).await;
+    let server = TestServer::described(in_mode(ListMode::Progressive)).await;
+    let mut host = server.host(way, json!({})).await;
     let echo = &host.descriptions("?tools=word.echo").await["word.echo"];
     let text = &echo["inputSchema"]["properties"]["text"];
     assert_eq!(text, &json!({"type": "string", "description": "Any text"}));
@@ -202,9 +202,9 @@ async fn reading_opens_a_tool_for_the_session(way: HostKind) {
 }
 
 async fn sessions_open_nothing_for_each_other(way: HostKind) {
-    let house = TestServer::open(in_mode(ListMode::Progressive)).await;
-    let mut first = house.host(way, json!({})).await;
-    let mut second = house.host(way, json!({})).await;
+    let server = TestServer::open(in_mode(ListMode::Progressive)).await;
+    let mut first = server.host(way, json!({})).await;
+    let mut second = server.host(way, json!({})).await;
     first.descriptions("?tools=word_echo").await;
     second.descriptions("?tools=word_to-upper").await;
     expect_required(&mut first, "word_to-upper").await;
@@ -218,14 +218,14 @@ async fn a_session_that_is_over_opens_nothing(way: HostKind) {
         session_idle: std::time::Duration::ZERO,
         ..in_mode(ListMode::Progressive)
     };
-    let house = TestServer::open(brief).await;
-    let mut host = house.host(way, json!({})).await;
+    let server = TestServer::open(brief).await;
+    let mut host = server.host(way, json!({})).await;
     match way.over {
         // The process is the session, so the next process has disclosed nothing.
         HostTransport::Streams => {
             host.descriptions("?tools=word_echo").await;
             drop(host);
-            let mut next = house.host(way, json!({})).await;
+            let mut next = server.host(way, json!({})).await;
             expect_required(&mut next, "word_echo").await;
         }
         HostTransport::Http => {
@@ -233,8 +233,7 @@ async fn a_session_that_is_over_opens_nothing(way: HostKind) {
             let read = host.request("resources/read", read).await;
             the_clock_moves_on().await;
             if way.era == Era::Modern {
-                // The description was read and the handle is sent, but the session no longer
-                // exists.
+                // The description was read, but the session no longer exists.
                 assert!(read.is_ok() && host.handle.is_some(), "{read:?}");
                 expect_required(&mut host, "word_echo").await;
             } else {
@@ -304,17 +303,17 @@ async fn an_unknown_tool_is_named_beside_the_others(way: HostKind) {
     assert!(found["word_echo"]["inputSchema"].is_object());
     let unknown = &found["unknown_tool"];
     assert_eq!(unknown["error"], "Tool 'unknown_tool' not found");
-    assert!(unknown["available_tools"].to_string().contains("word.echo"));
+    assert!(unknown["available_tools"].to_string().contains("word_echo"));
 }
 
 async fn a_file_for_each_tool_is_read_anew_when_it_changes(way: HostKind) {
-    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
-    let mut host = house.host(way, json!({})).await;
+    let server = TestServer::described(in_mode(ListMode::Progressive)).await;
+    let mut host = server.host(way, json!({})).await;
     let first = host.descriptions("?tools=word.echo").await;
     assert_eq!(host.descriptions("?tools=word.echo").await, first);
     let (first, digest) = (&first["word.echo"], &first["word.echo"]["digest"]);
     assert_eq!(first["version"], "1.0.0", "{first}");
-    house.describe("echo", &json!({"name": "echo", "version": "2.0.0-changed"}));
+    server.describe("echo", &json!({"name": "echo", "version": "2.0.0-changed"}));
     let second = host.descriptions("?tools=word.echo").await;
     assert_eq!(second["word.echo"]["version"], "2.0.0-changed", "{second}");
     assert_ne!(&second["word.echo"]["digest"], digest);
@@ -354,11 +353,16 @@ async fn what_may_never_be_called_is_not_shown(way: HostKind) {
     let unknown = host.descriptions("?tools=word.secrets").await;
     let available = unknown["word.secrets"]["available_tools"].to_string();
     assert!(!available.contains("secret"), "{available}");
+    // The check of a script suggests no such tool, by any of its names.
+    for misspelt in ["word.secre", "word_secre", "word.qqqq", "clock.secre"] {
+        let run = host.run(&format!("return await {misspelt}({{}})")).await;
+        assert!(!run.to_string().contains("secret"), "{run}");
+    }
 }
 
 async fn texts_hide_nothing(way: HostKind) {
-    let house = TestServer::described(in_mode(ListMode::Progressive)).await;
-    let mut host = house.host(way, json!({})).await;
+    let server = TestServer::described(in_mode(ListMode::Progressive)).await;
+    let mut host = server.host(way, json!({})).await;
     let list = json!(listed(&mut host).await).to_string();
     let details = host
         .call(
@@ -367,7 +371,7 @@ async fn texts_hide_nothing(way: HostKind) {
         )
         .await;
     assert!(list.contains("for ever") && text(&details).contains("Really"));
-    let place = house.place();
+    let place = server.place();
     for said in [&list, text(&details)] {
         assert!(!said.contains(&place), "a path of this machine in {said}");
         let is_hidden = |it: char| matches!(it, '\u{202e}' | '\u{200b}' | '\u{e0041}' | '\u{1b}');

@@ -26,8 +26,8 @@ async fn found(way: HostKind, has_model: bool, query: &str) -> Vec<String> {
     if has_model {
         builder = builder.embeddings(model.path());
     }
-    let house = TestServer::built(builder, settings()).await;
-    let mut host = house.host(way, json!({})).await;
+    let server = TestServer::built(builder, settings()).await;
+    let mut host = server.host(way, json!({})).await;
     let found = host.call("search_tools", json!({"query": query})).await;
     let tools = found["structuredContent"]["tools"].as_array().unwrap();
     let names = tools.iter().filter_map(|it| it["name"].as_str());
@@ -41,8 +41,8 @@ async fn a_model_finds_tools_by_what_their_texts_mean(way: HostKind) {
 }
 
 async fn what_words_and_meaning_both_find_comes_first(way: HostKind) {
-    // Search by words prefers the tool whose name contains the word, and does not find the other
-    // one.
+    // Search by words finds the tool whose name contains the word. It does not find the tool with a
+    // similar meaning.
     let by_words = found(way, false, "peruses the archive").await;
     assert_eq!(by_words, ["desk.archive", "desk.seek"]);
     let joined = found(way, true, "peruses the archive").await;

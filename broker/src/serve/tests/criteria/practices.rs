@@ -175,7 +175,7 @@ const ASKS_TWICE: &str = "const told = [];
         told.push(await word.ask({text}).then(() => 'made', (e) => e.code));
     return told";
 
-/// Runs to the end. The person gives these answers, and refuses all further questions.
+/// Runs a script to its end. The person gives these answers, and refuses all further questions.
 async fn answered(way: HostKind, answers: &[Value]) -> (Value, usize) {
     let mut host = knowing_as(way, json!({"elicitation": {}})).await;
     let mut answers = answers.iter();
@@ -255,7 +255,7 @@ async fn a_script_ends_in_time(way: HostKind) {
 
 async fn a_script_has_bounded_memory(way: HostKind) {
     let mut host = knowing(way).await;
-    // Few large steps, so that the test is fast enough on any machine.
+    // The script takes few large steps, so that the test is fast enough on any machine.
     let code = "const all = []; for (;;) all.push(new Uint8Array(1 << 22))";
     let result = host.run(code).await;
     let code = &result["structuredContent"]["code"];

@@ -39,9 +39,9 @@ async fn on_demand(way: HostKind) -> (FakeUpstream, TestServer, Host) {
         about: Some("Maps, routes and places".into()),
         ..ServerConfig::new(upstream.spec("maps"))
     };
-    let house = TestServer::before(server, settings()).await;
-    let host = house.host(way, json!({})).await;
-    (upstream, house, host)
+    let server = TestServer::before(server, settings()).await;
+    let host = server.host(way, json!({})).await;
+    (upstream, server, host)
 }
 
 async fn state(host: &mut Host) -> Value {
@@ -85,10 +85,13 @@ async fn a_server_that_nobody_needs_is_left_and_keeps_its_place_in_the_list(way:
     let before = host.request("tools/list", json!({})).await.unwrap();
     assert_eq!(state(&mut host).await["state"], "connected");
     host.call("disable_server", json!({"server": "maps"})).await;
-    assert_eq!(state(&mut host).await["state"], "on-demand");
+    assert_eq!(state(&mut host).await["state"], "disabled");
     let after = host.request("tools/list", json!({})).await.unwrap();
     assert!(before["tools"] == after["tools"], "{after}");
     let query = json!({"query": "finds a way"});
+    let found = host.call("search_tools", query.clone()).await;
+    assert!(!text(&found).contains("maps.route"), "{found}");
+    host.call("enable_server", json!({"server": "maps"})).await;
     let found = host.call("search_tools", query).await;
     assert!(text(&found).contains("maps.route"), "{found}");
 }

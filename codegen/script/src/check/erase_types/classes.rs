@@ -122,7 +122,7 @@ fn modifiers(start: u32, key: Span, eraser: &mut Eraser<'_>) {
                 eraser.mark(at, ';');
             }
         }
-        // The brackets of a computed name and the star of a generator are one byte each.
+        // Skips at least one byte: a bracket of a computed name or the star of a generator.
         at = eraser.skip_blank(end.max(at + 1));
     }
 }

@@ -62,7 +62,8 @@ impl<'s> Rewriter<'s> {
             (Some(member), false) if self.is_server(member.object) => {
                 let tool = self.place(member.at, SiteKind::Tool, None);
                 let tool = match member.computed {
-                    // The computed name may contain `await`, which an arrow function cannot.
+                    // The computed name may contain `await`, which is not allowed in an arrow
+                    // function.
                     Some(_) => format!(
                         "look__u({tool},(it,keys)=>it[keys[keys.length-1]],look__t,{function})"
                     ),

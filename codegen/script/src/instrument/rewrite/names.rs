@@ -17,7 +17,7 @@ impl<'s> Rewriter<'s> {
     }
 
     pub(super) fn enter(&mut self, name: Option<String>) {
-        // The function that is the whole script.
+        // This function is the whole script.
         let unnamed = if self.functions.is_empty() && self.is_one_function {
             "<script>"
         } else {

@@ -171,7 +171,7 @@ impl<'a> Visit<'a> for Rewriter<'_> {
 
     fn visit_throw_statement(&mut self, it: &ThrowStatement<'a>) {
         let text = self.expression(&it.argument);
-        // An error that was created elsewhere has recorded that place.
+        // If the error was created elsewhere, the place of its creation was already recorded.
         let is_new = matches!(it.argument, Expression::NewExpression(_));
         let at = if is_new {
             it.argument.span().start

@@ -1,0 +1,223 @@
+//! How airlock is known at an authorization server, and how it proves that at the token endpoint.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::error::{LoginError, shown};
+use super::metadata::{ServerMetadata, object, text};
+use super::request::{Answer, Body, Request};
+
+const NAME: &str = "airlock";
+
+/// How the token is obtained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// A person logs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// The configured client logs in with its own secret, without a person.
+    ClientCredentials,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthMethod {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+}
+
+/// Where the client id comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientOrigin {
+    Configured,
+    MetadataDocument,
+    Registered,
+}
+
+/// A client as the configuration names it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConfiguredClient {
+    pub id: String,
+    pub secret: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Client {
+    pub id: String,
+    pub secret: Option<String>,
+    pub method: AuthMethod,
+    pub origin: ClientOrigin,
+}
+
+impl fmt::Debug for ConfiguredClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConfiguredClient({})", self.id)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Client({}, {:?}, {:?})",
+            self.id, self.method, self.origin
+        )
+    }
+}
+
+/// How airlock becomes known to an authorization server.
+pub(super) enum ClientChoice {
+    Known(Client),
+    /// The client must be registered with this request first.
+    Register(Request),
+}
+
+impl ClientChoice {
+    /// Chooses in the order of the specification: the configured client, the metadata document,
+    /// dynamic registration.
+    pub(super) fn new(
+        metadata: &ServerMetadata,
+        configured: Option<&ConfiguredClient>,
+        client_metadata: Option<&str>,
+        redirect_uri: &str,
+    ) -> Result<Self, LoginError> {
+        if let Some(configured) = configured {
+            return Ok(Self::Known(Client {
+                id: configured.id.clone(),
+                secret: configured.secret.clone(),
+                method: method(metadata, configured.secret.is_some()),
+                origin: ClientOrigin::Configured,
+            }));
+        }
+        match (client_metadata, &metadata.registration_endpoint) {
+            (Some(document), _) if metadata.has_client_metadata_documents => {
+                Ok(Self::Known(Client {
+                    id: document.to_owned(),
+                    secret: None,
+                    method: AuthMethod::None,
+                    origin: ClientOrigin::MetadataDocument,
+                }))
+            }
+            (_, Some(endpoint)) => {
+                let wanted = wanted_method(metadata);
+                let body = described(wanted, &[redirect_uri]).to_string();
+                Ok(Self::Register(Request {
+                    url: endpoint.clone(),
+                    body: Body::Json(body),
+                    basic: None,
+                }))
+            }
+            _ => Err(LoginError::NoClient {
+                issuer: metadata.issuer.clone(),
+            }),
+        }
+    }
+}
+
+/// Returns the method for the token endpoint, by what the server supports.
+fn method(metadata: &ServerMetadata, has_secret: bool) -> AuthMethod {
+    let supports = |name: &str| match &metadata.auth_methods {
+        Some(methods) => methods.iter().any(|it| it == name),
+        // RFC 8414: if omitted, the default is client_secret_basic.
+        None => name == "client_secret_basic",
+    };
+    match has_secret {
+        false => AuthMethod::None,
+        true if !supports("client_secret_basic") && supports("client_secret_post") => {
+            AuthMethod::ClientSecretPost
+        }
+        true => AuthMethod::ClientSecretBasic,
+    }
+}
+
+/// Returns the method that a registration asks for. A program on a person's machine is a public
+/// client, unless the server wants a secret.
+fn wanted_method(metadata: &ServerMetadata) -> AuthMethod {
+    match &metadata.auth_methods {
+        Some(methods) if !methods.iter().any(|it| it == "none") => method(metadata, true),
+        _ => AuthMethod::None,
+    }
+}
+
+fn described(method: AuthMethod, redirect_uris: &[&str]) -> Value {
+    json!({
+        "client_name": NAME,
+        "redirect_uris": redirect_uris,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method,
+        "application_type": "native",
+    })
+}
+
+/// Returns the client metadata document for an organisation to host at `address`.
+#[must_use]
+pub fn metadata_document(address: &str) -> Value {
+    // RFC 8252: the authorization server ignores the port of a loopback address.
+    let redirects = ["http://127.0.0.1/callback", "http://localhost/callback"];
+    let mut document = described(AuthMethod::None, &redirects);
+    if let Some(members) = document.as_object_mut() {
+        members.insert("client_id".to_owned(), address.into());
+    }
+    document
+}
+
+impl Client {
+    pub(super) fn registered(
+        answer: &Answer<'_>,
+        metadata: &ServerMetadata,
+    ) -> Result<Self, LoginError> {
+        if matches!(answer.status, 429 | 500..=599) {
+            return Err(LoginError::Unavailable {
+                status: answer.status,
+            });
+        }
+        let refused = |why: String| LoginError::Registration(why);
+        let object = object(answer.body);
+        if !matches!(answer.status, 200 | 201) {
+            let object = object.unwrap_or_default();
+            let said = text(&object, "error_description").or_else(|| text(&object, "error"));
+            let said = said.map_or_else(String::new, |it| format!(": {}", shown(it)));
+            return Err(refused(format!("HTTP status {}{said}", answer.status)));
+        }
+        let object = object.map_err(refused)?;
+        let id = text(&object, "client_id").filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| refused("the answer has no `client_id`".to_owned()))?;
+        let secret = text(&object, "client_secret").filter(|it| !it.is_empty());
+        let method = match (text(&object, "token_endpoint_auth_method"), secret) {
+            (_, None) | (Some("none"), _) => AuthMethod::None,
+            (Some("client_secret_post"), _) => AuthMethod::ClientSecretPost,
+            (Some("client_secret_basic"), _) => AuthMethod::ClientSecretBasic,
+            _ => method(metadata, true),
+        };
+        Ok(Self {
+            id: id.to_owned(),
+            secret: secret.map(str::to_owned),
+            method,
+            origin: ClientOrigin::Registered,
+        })
+    }
+
+    /// Returns a request to the token or revocation endpoint that this client is allowed to make.
+    pub(super) fn request(&self, url: Url, fields: &[(&str, &str)]) -> Request {
+        let secret = self.secret.as_deref().unwrap_or_default();
+        let own: &[(&str, &str)] = match self.method {
+            AuthMethod::None => &[("client_id", &self.id)],
+            AuthMethod::ClientSecretPost => &[("client_id", &self.id), ("client_secret", secret)],
+            AuthMethod::ClientSecretBasic => &[],
+        };
+        let mut request = Request::form(url, &[fields, own].concat());
+        if self.method == AuthMethod::ClientSecretBasic {
+            let encoded =
+                |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+            request.basic = Some((encoded(&self.id), encoded(secret)));
+        }
+        request
+    }
+}

@@ -1,0 +1,302 @@
+//! `airlock doctor`: checks each agent host on this machine that uses airlock: its entry, airlock's
+//! configuration, the servers, who is asked, and the state directory.
+
+use std::path::{Path, PathBuf};
+
+use airlock_core::problem::Problem;
+use clap::{Args, Parser as _};
+use serde_json::{Value, json};
+
+use super::options::usage;
+use super::screen::Screen;
+use super::{Cli, Command, Outcome, exit, init, print, print_json, runtime, serve, servers};
+use crate::config::{ApproverChoice, Config, Environment};
+use crate::host_setup::{self, AIRLOCK, HostFile, Scope, is_airlock, servers_of};
+use crate::private_file::StateDir;
+use crate::render::{counted, escape};
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorOptions {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// The result of one check.
+#[derive(Debug)]
+struct Finding {
+    what: String,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Good(String),
+    /// Worth knowing, and no fault.
+    Note(String),
+    Bad {
+        why: String,
+        next: String,
+    },
+}
+
+/// A host that uses airlock, with the results of its checks.
+struct CheckedHost {
+    file: HostFile,
+    findings: Vec<Finding>,
+}
+
+pub(super) fn run(options: DoctorOptions, environment: &Environment) -> Outcome {
+    let screen = Screen::of_process(environment, options.json);
+    let project = init::current_folder()?;
+    let mut hosts = Vec::new();
+    for file in host_setup::find(environment, &project) {
+        hosts.extend(check(file, &project, environment, &screen));
+    }
+    if hosts.is_empty() {
+        let why = "no configuration file of a known host has an entry that starts `airlock serve`";
+        let next = "run `airlock init`, or run this command in the project's folder";
+        return Err(usage("no host uses airlock", why, next));
+    }
+    match options.json {
+        true => print_json(&as_json(&hosts))?,
+        false => print(&escape::block(&as_text(&hosts)))?,
+    }
+    let mut findings = hosts.iter().flat_map(|it| &it.findings);
+    let is_well = !findings.any(|it| matches!(it.state, State::Bad { .. }));
+    Ok(if is_well {
+        exit::DONE
+    } else {
+        exit::CONFIGURATION
+    })
+}
+
+/// Checks one place. Returns `None` if it does not start airlock.
+fn check(
+    file: HostFile,
+    project: &Path,
+    environment: &Environment,
+    screen: &Screen,
+) -> Option<CheckedHost> {
+    let text = std::fs::read_to_string(&file.path).ok()?;
+    let listed = servers_of(&file, &text).ok()?;
+    let (name, entry) = listed
+        .iter()
+        .find(|(name, entry)| *name == AIRLOCK || is_airlock(entry))?;
+    let mut host = CheckedHost {
+        file,
+        findings: Vec::new(),
+    };
+    let beside = listed.keys().filter(|it| *it != name);
+    let beside: Vec<&str> = beside.map(String::as_str).collect();
+    if !beside.is_empty() {
+        let note = format!("the host starts {} itself", beside.join(", "));
+        host.add("entry", State::Note(note));
+    }
+    host.check_entry(entry, project, environment, screen);
+    Some(host)
+}
+
+impl CheckedHost {
+    fn add(&mut self, what: &str, state: State) {
+        let what = what.to_owned();
+        self.findings.push(Finding { what, state });
+    }
+
+    fn bad(&mut self, what: &str, why: impl Into<String>, next: impl Into<String>) {
+        let (why, next) = (why.into(), next.into());
+        self.add(what, State::Bad { why, next });
+    }
+
+    fn problem(&mut self, what: &str, problem: &Problem) {
+        self.bad(
+            what,
+            format!("{}: {}", problem.what, problem.why),
+            &problem.next,
+        );
+    }
+
+    fn check_entry(
+        &mut self,
+        entry: &Value,
+        project: &Path,
+        environment: &Environment,
+        screen: &Screen,
+    ) {
+        let environment = self.environment_of(entry, environment);
+        let expanded = |text: &str| {
+            let expanded = self.file.expand(text, &environment);
+            expanded.unwrap_or_else(|_| text.to_owned())
+        };
+        let command = entry.get("command").and_then(Value::as_str);
+        let command = expanded(command.unwrap_or_default());
+        let args = entry.get("args").and_then(Value::as_array);
+        let args = args.into_iter().flatten().filter_map(Value::as_str);
+        let args: Vec<String> = args.map(expanded).collect();
+        match find_program(&command, project, &environment) {
+            Some(program) => self.add(
+                "entry",
+                State::Good(format!("starts {}", program.display())),
+            ),
+            None => {
+                let why = format!("there is no program `{command}`");
+                self.bad(
+                    "entry",
+                    why,
+                    "run `airlock init --undo`, then `airlock init --write`",
+                );
+            }
+        }
+        match configuration(&args, &environment) {
+            Ok(config) => self.check_config(&config, screen),
+            Err(problem) => self.problem("configuration", &problem),
+        }
+    }
+
+    /// Returns the environment in which the host starts airlock.
+    fn environment_of(&mut self, entry: &Value, environment: &Environment) -> Environment {
+        let mut variables = Vec::new();
+        let env = entry.get("env").and_then(Value::as_object);
+        for (name, value) in env.into_iter().flatten() {
+            let value = value.as_str().unwrap_or_default();
+            match self.file.expand(value, environment) {
+                Ok(value) => variables.push((name.clone(), value)),
+                Err(why) => {
+                    let note = format!("the variable {name} is not checked: {why}");
+                    self.add("entry", State::Note(note));
+                    variables.push((name.clone(), value.to_owned()));
+                }
+            }
+        }
+        environment.clone().with(variables)
+    }
+
+    fn check_config(&mut self, config: &Config, screen: &Screen) {
+        let count = counted(config.servers.len(), "server");
+        self.add("configuration", State::Good(count));
+        match runtime() {
+            Ok(runtime) => {
+                let checked = runtime.block_on(servers::check(&config.servers, config, screen));
+                for server in checked {
+                    let what = format!("server {}", server.name);
+                    match server.failure() {
+                        None => {
+                            let tools = counted(server.tools(), "tool");
+                            self.add(&what, State::Good(format!("lists {tools}")));
+                        }
+                        Some((why, next)) => {
+                            let why = config.secrets.redact(&why).unwrap_or(why);
+                            self.bad(&what, why, next);
+                        }
+                    }
+                }
+            }
+            Err(problem) => self.problem("servers", &problem),
+        }
+        self.check_approver(config);
+        match StateDir::open(config.state_dir.clone()) {
+            Ok(state) => {
+                let shown = state.path().display().to_string();
+                self.add("state directory", State::Good(shown));
+            }
+            Err(problem) => self.problem("state directory", &problem),
+        }
+    }
+
+    fn check_approver(&mut self, config: &Config) {
+        let title = self.file.kind.title();
+        let state = match &config.approver {
+            _ if self.file.kind.asks_its_user() => State::Good(format!("{title} asks its user")),
+            Some(ApproverChoice::Web) => match config.browser {
+                Some(_) => State::Good("a page in the browser asks".into()),
+                None => State::Note(
+                    "no browser was found; the link to the page is in a file that airlock names on \
+                     stderr"
+                        .into(),
+                ),
+            },
+            Some(ApproverChoice::Command(program, _)) => State::Good(format!("`{program}` asks")),
+            Some(ApproverChoice::Later) => {
+                State::Good("runs wait for `airlock runs answer`".into())
+            }
+            None | Some(ApproverChoice::Terminal | ApproverChoice::Never) => State::Bad {
+                why: format!("{title} cannot show questions, so calls that need one are refused"),
+                next: "write approver = \"web\" into airlock.toml".into(),
+            },
+        };
+        self.add("approver", state);
+    }
+
+    fn heading(&self) -> String {
+        let (title, path) = (self.file.kind.title(), self.file.path.display());
+        match self.file.scope {
+            Scope::Local => format!("{title}, {path}, for this project"),
+            Scope::User | Scope::Project => format!("{title}, {path}"),
+        }
+    }
+}
+
+/// Reads the configuration that these arguments of a host's entry name.
+fn configuration(args: &[String], environment: &Environment) -> Result<Config, Problem> {
+    let serve = args.iter().position(|it| it == "serve").unwrap_or_default();
+    let words = args.get(serve..).unwrap_or_default().iter();
+    let words = std::iter::once("airlock").chain(words.map(String::as_str));
+    let parsed = Cli::try_parse_from(words).map_err(|error| {
+        let why = error.kind().to_string();
+        let next = "correct the arguments of the host's entry";
+        usage("the entry's arguments are invalid", why, next)
+    })?;
+    match parsed.command {
+        Command::Serve(options) => serve::load(*options, environment),
+        _ => Err(usage("the entry does not run `airlock serve`", "", "")),
+    }
+}
+
+/// Returns the path of a program, as a host finds it.
+fn find_program(command: &str, project: &Path, environment: &Environment) -> Option<PathBuf> {
+    let is_program = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let meta = path.metadata();
+        meta.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    let folders: Vec<PathBuf> = match command.contains('/') {
+        true => vec![project.to_owned()],
+        false => std::env::split_paths(environment.text("PATH").unwrap_or_default()).collect(),
+    };
+    let mut paths = folders.iter().map(|folder| folder.join(command));
+    paths.find(|path| is_program(path))
+}
+
+fn as_text(hosts: &[CheckedHost]) -> String {
+    let mut text = String::new();
+    for host in hosts {
+        text.push_str(&format!("{}\n", host.heading()));
+        for finding in &host.findings {
+            let what = &finding.what;
+            text.push_str(&match &finding.state {
+                State::Good(seen) => format!("  ok    {what}: {seen}\n"),
+                State::Note(note) => format!("  note  {what}: {note}\n"),
+                State::Bad { why, next } => {
+                    format!("  bad   {what}: {why}\n        next: {next}\n")
+                }
+            });
+        }
+    }
+    text
+}
+
+fn as_json(hosts: &[CheckedHost]) -> Value {
+    let finding = |it: &Finding| match &it.state {
+        State::Good(seen) => json!({"what": it.what, "state": "ok", "seen": seen}),
+        State::Note(note) => json!({"what": it.what, "state": "note", "seen": note}),
+        State::Bad { why, next } => {
+            json!({"what": it.what, "state": "bad", "why": why, "next": next})
+        }
+    };
+    let host = |it: &CheckedHost| {
+        let findings: Vec<Value> = it.findings.iter().map(finding).collect();
+        json!({"host": it.file.kind.id(), "file": it.file.path, "findings": findings})
+    };
+    let hosts: Vec<Value> = hosts.iter().map(host).collect();
+    json!({ "hosts": hosts })
+}

@@ -1,0 +1,18 @@
+//! Puts the servers of agent hosts behind airlock: finds the hosts' configuration files, moves their
+//! servers into a configuration of airlock, and restores the files.
+//!
+//! Nothing here connects to a server, and only [`changes`] writes files.
+
+mod changes;
+mod credentials;
+mod entry;
+mod host_file;
+mod known;
+mod placeholders;
+mod plan;
+mod toml_text;
+
+pub(crate) use changes::{Change, Created, Undone, undo, write};
+pub(crate) use host_file::{AIRLOCK, is_airlock, servers_of};
+pub(crate) use known::{HostFile, KNOWN_IDS, Scope, find};
+pub(crate) use plan::{AirlockCommand, CONFIG, HostPlan, plan};

@@ -1,0 +1,18 @@
+//! Logins to servers: sends what [`airlock_core::login`] decides, stores the tokens sealed, and
+//! renews them. No other module sends requests to authorization servers.
+
+mod authorization_client;
+mod callback;
+pub(crate) mod keyring;
+mod keys;
+mod server_login;
+mod settings;
+mod store;
+mod store_error;
+
+pub(crate) use callback::CallbackListener;
+pub(crate) use keys::KeyPlace;
+pub(crate) use server_login::{LoginFailure, PersonalLogin, ServerLogin, now_ms};
+pub(crate) use settings::{DEFAULT_CALLBACK_PATH, KeyChoice, LoginSettings, OauthConfig};
+pub(crate) use store::{LoginStore, StoredLogin};
+pub(crate) use store_error::StoreError;

@@ -1,0 +1,118 @@
+//! Sends the requests of a login. No redirect is followed, no configured header is sent, and a
+//! public server cannot name an address in a private network, also not through DNS.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use airlock_core::login::{
+    ANSWER_BYTES_MAX, Body, Network, Request, network_of_host, network_of_ip,
+};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+
+use crate::http_client;
+
+/// Maximum time of one request.
+const REQUEST_WALL: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SendError {
+    #[error("{origin} cannot be reached: {why}")]
+    Unreachable { origin: String, why: String },
+    #[error("{origin} did not answer within {} s", REQUEST_WALL.as_secs())]
+    TimedOut { origin: String },
+    #[error("the answer of {origin} is larger than {} KiB", ANSWER_BYTES_MAX / 1024)]
+    TooLarge { origin: String },
+}
+
+/// Returns the network in which a server is found. A server of which one address is public counts
+/// as public. Only a literal address or `localhost` counts as this machine: who controls a name can
+/// let it lead anywhere.
+pub(super) async fn network_of(url: &reqwest::Url) -> Network {
+    if let Some(network) = url.host().and_then(|host| network_of_host(&host)) {
+        return network;
+    }
+    let (host, port) = (
+        url.host_str().unwrap_or_default(),
+        url.port_or_known_default(),
+    );
+    let found = tokio::net::lookup_host((host, port.unwrap_or(443)));
+    let found = tokio::time::timeout(REQUEST_WALL, found).await;
+    let addresses = found.into_iter().flatten().flatten();
+    let networks = addresses.map(|it| network_of_ip(it.ip()));
+    networks
+        .min()
+        .map_or(Network::Public, |it| it.min(Network::Private))
+}
+
+/// Sends a request, and returns the status and the body of the answer.
+pub(super) async fn send(request: &Request, network: Network) -> Result<(u16, Vec<u8>), SendError> {
+    let origin = request.url.origin().ascii_serialization();
+    match tokio::time::timeout(REQUEST_WALL, exchange(request, network, &origin)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(SendError::TimedOut { origin }),
+    }
+}
+
+async fn exchange(
+    request: &Request,
+    network: Network,
+    origin: &str,
+) -> Result<(u16, Vec<u8>), SendError> {
+    let failed = |error: &reqwest::Error| SendError::Unreachable {
+        origin: origin.to_owned(),
+        why: http_client::innermost_cause(error),
+    };
+    let client = http_client::builder(&request.url, REQUEST_WALL)
+        .dns_resolver(GuardedResolver { network })
+        .build()
+        .map_err(|error| failed(&error))?;
+    let url = request.url.clone();
+    let sent = match &request.body {
+        Body::None => client.get(url),
+        Body::Form(form) => client
+            .post(url)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form.clone()),
+        Body::Json(json) => client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .body(json.clone()),
+    };
+    let sent = match &request.basic {
+        Some((id, secret)) => sent.basic_auth(id, Some(secret)),
+        None => sent,
+    };
+    let sent = sent.header(ACCEPT, "application/json").send().await;
+    let mut response = sent.map_err(|error| failed(&error))?;
+    let status = response.status().as_u16();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(SendError::TooLarge {
+                origin: origin.to_owned(),
+            });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok((status, body))
+}
+
+/// Refuses names that lead into a network which the server must not name.
+struct GuardedResolver {
+    network: Network,
+}
+
+impl Resolve for GuardedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let network = self.network;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let found: Vec<SocketAddr> = found.collect();
+            if found.iter().any(|it| network_of_ip(it.ip()) > network) {
+                return Err("its name leads into a private network".into());
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}

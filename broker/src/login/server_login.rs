@@ -1,0 +1,475 @@
+//! The login of one server: the token for each request, its renewal, and a new login.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use airlock_core::id::ServerName;
+use airlock_core::login::{
+    Answer, Challenge, Credential, Event, Grant, Login, LoginError, LoginInput, Network,
+    Randomness, ScopeSet, Step, network_of_host, refresh_request, refreshed, revocation_requests,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+use tokio::sync::Mutex;
+
+use super::authorization_client::{SendError, network_of, send};
+use super::keys::KeyPlace;
+use super::settings::LoginSettings;
+use super::store::{LoginId, LoginStore, StoredLogin};
+use super::store_error::StoreError;
+use crate::secret::Secret;
+use crate::secrets::Secrets;
+use crate::server_url::ServerUrl;
+
+/// Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerLogin(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: ServerName,
+    url: ServerUrl,
+    settings: LoginSettings,
+    client_metadata: Option<String>,
+    store: LoginStore,
+    id: LoginId,
+    /// Held while the login is renewed, so that one process renews it once.
+    renewal: Mutex<()>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoginFailure {
+    #[error(transparent)]
+    Flow(#[from] LoginError),
+    #[error(transparent)]
+    Send(#[from] SendError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0} has no https address, so its login could be read on the network")]
+    PlainHttp(String),
+    #[error("{0}")]
+    Other(String),
+}
+
+impl LoginFailure {
+    /// Returns advice for the person.
+    pub(crate) fn next(&self) -> &'static str {
+        match self {
+            Self::Flow(error) => error.next(),
+            Self::Send(_) => "check the address and the network; nothing was deleted",
+            Self::Store(error) => error.next(),
+            Self::PlainHttp(_) => "use the https address of the server",
+            Self::Other(_) => "log in again",
+        }
+    }
+
+    /// Whether only a new login helps.
+    pub(crate) fn needs_login(&self) -> bool {
+        matches!(self, Self::Flow(_)) && !self.is_transient()
+    }
+
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Flow(error) => error.is_transient(),
+            Self::Send(_) => true,
+            Self::Store(_) | Self::PlainHttp(_) | Self::Other(_) => false,
+        }
+    }
+}
+
+/// A login with a person: it waits for the address at which the browser ends.
+#[derive(Debug)]
+pub(crate) struct PersonalLogin {
+    login: Login,
+    network: Network,
+    /// What the person opens.
+    pub(crate) address: String,
+}
+
+/// A step that needs no person was done, and this is next.
+enum Progress {
+    Address(String),
+    Done(Box<Credential>),
+}
+
+impl ServerLogin {
+    pub(crate) fn new(
+        name: ServerName,
+        url: ServerUrl,
+        settings: LoginSettings,
+        client_metadata: Option<String>,
+        store: LoginStore,
+    ) -> Self {
+        let client = settings.client.as_ref();
+        if let Some(secret) = client.and_then(|it| it.secret.as_deref()) {
+            Secrets::learn([secret]);
+        }
+        let id = LoginId::new(
+            url.url().as_str(),
+            client.map(|it| it.id.as_str()),
+            settings.issuer.as_deref(),
+        );
+        Self(Arc::new(Inner {
+            name,
+            url,
+            settings,
+            client_metadata,
+            store,
+            id,
+            renewal: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn settings(&self) -> &LoginSettings {
+        &self.0.settings
+    }
+
+    /// Returns the command that logs in to the server, with the scopes that are missing. The server
+    /// chooses the scopes, and people paste the command into a shell: scopes that could end the
+    /// quoted text are left out.
+    pub(crate) fn command(&self, challenge: &Challenge) -> String {
+        let name = &self.0.name.0;
+        let scopes = challenge.scopes.to_string();
+        let are_named = challenge.is_insufficient_scope() && !scopes.is_empty();
+        match are_named && !scopes.contains('\'') {
+            true => format!("airlock login {name} --scope '{scopes}'"),
+            false => format!("airlock login {name}"),
+        }
+    }
+
+    /// Whether there is a login, or the server has its own client. A login that cannot be read
+    /// counts.
+    pub(crate) fn is_used(&self) -> bool {
+        self.0.settings.client.is_some() || !matches!(self.stored(), Ok(None))
+    }
+
+    /// Returns the stored login, without renewing it.
+    pub(crate) fn stored(&self) -> Result<Option<StoredLogin>, StoreError> {
+        let stored = self.0.store.load(&self.0.id)?;
+        if let Some(stored) = &stored {
+            Secrets::learn(stored.credential.secrets());
+        }
+        Ok(stored)
+    }
+
+    /// Returns the token for the next request, renewed if it would end soon. `None`: the server
+    /// gets no token, because there is no login.
+    pub(crate) async fn token(&self) -> Result<Option<Secret>, LoginFailure> {
+        let login = self.clone();
+        let stored = blocking(move || login.stored()).await??;
+        if stored.is_some() || self.0.settings.grant == Grant::ClientCredentials {
+            self.check_is_private()?;
+        }
+        match stored {
+            Some(stored) if !stored.credential.needs_renewal(now_ms()) => {
+                Ok(Some(Secret::new(stored.credential.access_token)))
+            }
+            Some(stored) => self.renewed(stored.credential.access_token, false).await,
+            None if self.0.settings.grant == Grant::ClientCredentials => {
+                let login = self.clone();
+                whole(async move { login.log_in_without_person().await }).await
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Returns another token after the server refused `used`, or `None` if there is none.
+    pub(crate) async fn token_after_refusal(
+        &self,
+        used: &Secret,
+    ) -> Result<Option<Secret>, LoginFailure> {
+        self.renewed(used.expose().to_owned(), true).await
+    }
+
+    /// Refuses to send a token to a server that is reached over plain http.
+    fn check_is_private(&self) -> Result<(), LoginFailure> {
+        let url = self.0.url.url();
+        let network = url.host().and_then(|host| network_of_host(&host));
+        match url.scheme() == "https" || network == Some(Network::Loopback) {
+            true => Ok(()),
+            false => Err(LoginFailure::PlainHttp(self.0.url.to_string())),
+        }
+    }
+
+    /// Renews the login, unless another task or process has replaced the token `used` already.
+    /// A refused token counts as useless, whatever its end says. `None` without a login, or if the
+    /// refused token cannot be replaced.
+    async fn renewed(
+        &self,
+        used: String,
+        is_refused: bool,
+    ) -> Result<Option<Secret>, LoginFailure> {
+        let login = self.clone();
+        whole(async move { login.renew_once(used, is_refused).await }).await
+    }
+
+    async fn renew_once(
+        &self,
+        used: String,
+        is_refused: bool,
+    ) -> Result<Option<Secret>, LoginFailure> {
+        let _one = self.0.renewal.lock().await;
+        let login = self.clone();
+        let (lock, stored) = blocking(move || {
+            let lock = login.0.store.lock(&login.0.id)?;
+            Ok::<_, StoreError>((lock, login.stored()?))
+        })
+        .await??;
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        let current = &stored.credential;
+        if current.access_token != used && !current.needs_renewal(now_ms()) {
+            return Ok(Some(Secret::new(current.access_token.as_str())));
+        }
+        let usable = |credential: &Credential| {
+            let is_useless = is_refused && credential.access_token == used;
+            let is_usable = !is_useless && !credential.is_expired(now_ms());
+            is_usable.then(|| Secret::new(credential.access_token.as_str()))
+        };
+        let renewed = match self.renew(current).await {
+            Ok(Some(renewed)) => renewed,
+            Ok(None) => {
+                let why = "the token has ended, and there is no refresh token".to_owned();
+                return ended(usable(current), is_refused, why);
+            }
+            // Nothing is deleted: the same renewal may succeed later.
+            Err(error) if error.is_transient() => return usable(current).map(Some).ok_or(error),
+            Err(LoginFailure::Flow(LoginError::GrantInvalid(why))) => {
+                // Another program may have renewed it without the lock.
+                let again = self.stored()?.map(|it| it.credential);
+                let again = again.filter(|again| again.refresh_token != current.refresh_token);
+                let token = again.as_ref().and_then(usable).or_else(|| usable(current));
+                return ended(token, is_refused, why);
+            }
+            Err(error) => return usable(current).map(Some).ok_or(error),
+        };
+        Secrets::learn(renewed.secrets());
+        let token = Secret::new(renewed.access_token.as_str());
+        let login = self.clone();
+        blocking(move || {
+            let replaced = login.0.store.replace(&login.0.id, &renewed, stored.place);
+            drop(lock);
+            replaced
+        })
+        .await??;
+        Ok(Some(token))
+    }
+
+    async fn renew(&self, credential: &Credential) -> Result<Option<Credential>, LoginFailure> {
+        let mut credential = credential.clone();
+        // The secret of the configuration may be newer than the one at the last login.
+        if let Some(configured) = &self.0.settings.client
+            && configured.id == credential.client.id
+        {
+            credential.client.secret.clone_from(&configured.secret);
+        }
+        let credential = &credential;
+        let Some(request) = refresh_request(credential) else {
+            return Ok(None);
+        };
+        let (status, body) = send(&request, network_of(self.0.url.url()).await).await?;
+        let answer = Answer {
+            status,
+            body: &body,
+        };
+        Ok(Some(refreshed(credential, &answer, now_ms())?))
+    }
+
+    async fn log_in_without_person(&self) -> Result<Option<Secret>, LoginFailure> {
+        let _one = self.0.renewal.lock().await;
+        if let Some(stored) = self.stored()? {
+            return Ok(Some(Secret::new(stored.credential.access_token)));
+        }
+        let challenge = Challenge::default();
+        let (_, progress) = self.start(challenge, None, String::new()).await?;
+        match progress {
+            Progress::Done(credential) => {
+                let token = Secret::new(credential.access_token.as_str());
+                self.keep(*credential).await?;
+                Ok(Some(token))
+            }
+            Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
+        }
+    }
+
+    /// Begins a login. A login of a client with its own secret ends at once, and returns where its
+    /// key is stored.
+    pub(crate) async fn begin(
+        &self,
+        challenge: Challenge,
+        scopes: Option<ScopeSet>,
+        redirect_uri: &str,
+    ) -> Result<Result<PersonalLogin, (Credential, KeyPlace)>, LoginFailure> {
+        let started = self.start(challenge, scopes, redirect_uri.to_owned());
+        let ((login, network), progress) = started.await?;
+        match progress {
+            Progress::Address(address) => Ok(Ok(PersonalLogin {
+                login,
+                network,
+                address,
+            })),
+            Progress::Done(credential) => {
+                let place = self.keep((*credential).clone()).await?;
+                Ok(Err((*credential, place)))
+            }
+        }
+    }
+
+    /// Ends a login with the address at which the browser ended.
+    pub(crate) async fn finish(
+        &self,
+        personal: &mut PersonalLogin,
+        address: &str,
+    ) -> Result<(Credential, KeyPlace), LoginFailure> {
+        if let Ok(url) = reqwest::Url::parse(address.trim()) {
+            let codes = url.query_pairs().filter(|(name, _)| name == "code");
+            Secrets::learn(codes.map(|(_, code)| code.into_owned()));
+        }
+        let step = personal.login.step(Event::Returned(address))?;
+        match advance(&mut personal.login, step, personal.network).await? {
+            Progress::Done(credential) => {
+                let place = self.keep((*credential).clone()).await?;
+                Ok((*credential, place))
+            }
+            Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
+        }
+    }
+
+    async fn start(
+        &self,
+        challenge: Challenge,
+        scopes: Option<ScopeSet>,
+        redirect_uri: String,
+    ) -> Result<((Login, Network), Progress), LoginFailure> {
+        self.check_is_private()?;
+        let earlier = self.stored().ok().flatten();
+        let network = network_of(self.0.url.url()).await;
+        let randomness = randomness()?;
+        Secrets::learn([&randomness.verifier, &randomness.state]);
+        let settings = &self.0.settings;
+        let mut login = Login::new(LoginInput {
+            server: self.0.url.url().clone(),
+            network,
+            challenge,
+            earlier_scopes: earlier.map(|it| it.credential.scopes).unwrap_or_default(),
+            scopes: scopes.or_else(|| settings.scopes.clone()),
+            client: settings.client.clone(),
+            issuer: settings.issuer.clone(),
+            client_metadata: self.0.client_metadata.clone(),
+            grant: settings.grant,
+            redirect_uri,
+            randomness,
+        })?;
+        let step = login.step(Event::Started)?;
+        let progress = advance(&mut login, step, network).await?;
+        Ok(((login, network), progress))
+    }
+
+    async fn keep(&self, credential: Credential) -> Result<KeyPlace, LoginFailure> {
+        Secrets::learn(credential.secrets());
+        let login = self.clone();
+        let stored = blocking(move || {
+            let _lock = login.0.store.lock(&login.0.id)?;
+            login.0.store.store_new(&login.0.id, &credential)
+        });
+        Ok(stored.await??)
+    }
+
+    /// Deletes the stored login, and revokes its tokens where the server offers that. Returns
+    /// `None` if there was no login, and otherwise whether everything was revoked.
+    pub(crate) async fn log_out(&self) -> Result<Option<bool>, LoginFailure> {
+        let login = self.clone();
+        // A login whose key is lost can still be deleted.
+        let (stored, was_there) = blocking(move || {
+            let _lock = login.0.store.lock(&login.0.id)?;
+            let stored = login.stored().ok().flatten();
+            Ok::<_, StoreError>((stored, login.0.store.delete(&login.0.id)?))
+        })
+        .await??;
+        if !was_there {
+            return Ok(None);
+        }
+        let requests = stored.map(|it| revocation_requests(&it.credential));
+        let requests = requests.unwrap_or_default();
+        let network = network_of(self.0.url.url()).await;
+        let mut is_revoked = !requests.is_empty();
+        for request in &requests {
+            let sent = send(request, network).await;
+            is_revoked &= matches!(sent, Ok((200..=299, _)));
+        }
+        Ok(Some(is_revoked))
+    }
+}
+
+/// Returns the token, or that a new login is needed. After a refusal, the answer of the server says
+/// that.
+fn ended(
+    token: Option<Secret>,
+    is_refused: bool,
+    why: String,
+) -> Result<Option<Secret>, LoginFailure> {
+    match token {
+        None if !is_refused => Err(LoginError::GrantInvalid(why).into()),
+        token => Ok(token),
+    }
+}
+
+/// Lets a renewal run to its end, also if the request that waits for it is dropped at its deadline.
+/// The server may have replaced the refresh token already, so the answer must be stored.
+async fn whole<T: Send + 'static>(
+    renewal: impl Future<Output = Result<T, LoginFailure>> + Send + 'static,
+) -> Result<T, LoginFailure> {
+    let ended = tokio::spawn(renewal).await;
+    ended.map_err(|error| LoginFailure::Other(error.to_string()))?
+}
+
+/// Sends requests until a person is needed, or the login ends.
+async fn advance(
+    login: &mut Login,
+    mut step: Step,
+    network: Network,
+) -> Result<Progress, LoginFailure> {
+    loop {
+        let request = match step {
+            Step::Send(request) => request,
+            Step::Authorize(address) => return Ok(Progress::Address(address.into())),
+            Step::Done(credential) => return Ok(Progress::Done(credential)),
+        };
+        let (status, body) = send(&request, network).await?;
+        let answer = Answer {
+            status,
+            body: &body,
+        };
+        let now_ms = now_ms();
+        step = login.step(Event::Answered { answer, now_ms })?;
+    }
+}
+
+fn randomness() -> Result<Randomness, LoginFailure> {
+    let text = || {
+        let mut bytes = [0; 32];
+        let filled = getrandom::fill(&mut bytes);
+        filled.map_err(|error| LoginFailure::Other(error.to_string()))?;
+        Ok::<_, LoginFailure>(URL_SAFE_NO_PAD.encode(bytes))
+    };
+    let verifier = text()?;
+    Ok(Randomness {
+        state: text()?,
+        challenge: URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes())),
+        verifier,
+    })
+}
+
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |it| it.as_millis() as u64)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LoginFailure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| LoginFailure::Other(error.to_string()))
+}

@@ -1,0 +1,282 @@
+//! The stored logins: one sealed file per server address and client, in the state directory.
+//!
+//! The first line of a file is in clear: the format and the place of the key. The second line
+//! is base64 text of a nonce and the sealed credential. The first line and the name of the file are
+//! authenticated with it, so that no file can take the place of another.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use airlock_core::id::Digest;
+use airlock_core::login::Credential;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use super::keyring::Keyring;
+use super::keys::{KEY_BYTES, KeyPlace, Keys};
+use super::settings::KeyChoice;
+use super::store_error::StoreError;
+use crate::command_source::CommandSource;
+use crate::private_file::{self, make_private};
+
+/// Maximum wait for another process that renews the same login. One renewal takes at most 10 s.
+const LOCK_WALL: Duration = Duration::from_secs(30);
+const FILE_BYTES_MAX: usize = 512 * 1024;
+const FORMAT: &str = "airlock-login-1";
+
+/// Identifies a stored login: the address of the server, and the configured client and issuer. So a
+/// login at one authorization server is never used after the configuration names another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoginId(String);
+
+impl LoginId {
+    pub(crate) fn new(server: &str, client: Option<&str>, issuer: Option<&str>) -> Self {
+        let client = client.unwrap_or_default();
+        let text = format!("{server}\n{client}\n{}", issuer.unwrap_or_default());
+        let digest = Digest::sha256(text.as_bytes()).to_string();
+        Self(digest.chars().skip("sha256:".len()).take(32).collect())
+    }
+}
+
+/// Cheap to clone; all clones share the keys that were read.
+#[derive(Debug, Clone)]
+pub(crate) struct LoginStore {
+    folder: PathBuf,
+    keys: Arc<Keys>,
+}
+
+/// A stored login, and where its key is.
+#[derive(Debug)]
+pub(crate) struct StoredLogin {
+    pub(crate) credential: Credential,
+    pub(crate) place: KeyPlace,
+}
+
+impl LoginStore {
+    pub(crate) fn new(
+        state_dir: &Path,
+        choice: KeyChoice,
+        keyring: Keyring,
+        command: CommandSource,
+    ) -> Self {
+        let folder = state_dir.join("logins");
+        let keys = Arc::new(Keys::new(folder.clone(), choice, keyring, command));
+        Self { folder, keys }
+    }
+
+    fn path(&self, id: &LoginId) -> PathBuf {
+        self.folder.join(format!("{}.login", id.0))
+    }
+
+    /// Takes the lock of one login, across processes. It is held until it is dropped.
+    pub(crate) fn lock(&self, id: &LoginId) -> Result<File, StoreError> {
+        let path = self.folder.join(format!("{}.lock", id.0));
+        make_private(&self.folder).map_err(failed(&self.folder, "created"))?;
+        private_file::lock(&path, LOCK_WALL).map_err(failed(&path, "locked"))
+    }
+
+    /// Reads without a lock: files are replaced as a whole.
+    pub(crate) fn load(&self, id: &LoginId) -> Result<Option<StoredLogin>, StoreError> {
+        let path = self.path(id);
+        let text = match private_file::read(&path) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            read => read.map_err(failed(&path, "read"))?,
+        };
+        let bad = |why: &str| StoreError::Bad {
+            path: path.display().to_string(),
+            why: why.to_owned(),
+        };
+        let text = (text.len() <= FILE_BYTES_MAX).then(|| String::from_utf8(text).ok());
+        let text = text.flatten().ok_or_else(|| bad("it is not a login"))?;
+        let (header, sealed) = text
+            .split_once('\n')
+            .ok_or_else(|| bad("it is incomplete"))?;
+        let place = header
+            .strip_prefix(FORMAT)
+            .and_then(|place| KeyPlace::parse(place.trim_start()))
+            .ok_or_else(|| bad("its format is unknown"))?;
+        let key = self.keys.existing(place)?;
+        let sealed = STANDARD.decode(sealed.trim_end());
+        let mut sealed = sealed.map_err(|_| bad("it is damaged"))?;
+        let opened = open(&key, &aad(header, id), &mut sealed);
+        let opened = opened.ok_or_else(|| bad("it was changed, or sealed with another key"))?;
+        let credential = Credential::parse(opened).map_err(|why| bad(&why))?;
+        Ok(Some(StoredLogin { credential, place }))
+    }
+
+    /// Stores a new login, and returns where its key is.
+    pub(crate) fn store_new(
+        &self,
+        id: &LoginId,
+        credential: &Credential,
+    ) -> Result<KeyPlace, StoreError> {
+        let (place, key) = self.keys.for_new()?;
+        self.write(id, credential, place, &key)?;
+        Ok(place)
+    }
+
+    /// Replaces a stored login. The place of its key stays the same. The caller holds the lock.
+    pub(crate) fn replace(
+        &self,
+        id: &LoginId,
+        credential: &Credential,
+        place: KeyPlace,
+    ) -> Result<(), StoreError> {
+        let key = self.keys.existing(place)?;
+        self.write(id, credential, place, &key)
+    }
+
+    fn write(
+        &self,
+        id: &LoginId,
+        credential: &Credential,
+        place: KeyPlace,
+        key: &[u8; KEY_BYTES],
+    ) -> Result<(), StoreError> {
+        let path = self.path(id);
+        let bad = |why: String| StoreError::Bad {
+            path: path.display().to_string(),
+            why,
+        };
+        make_private(&self.folder).map_err(failed(&self.folder, "created"))?;
+        let header = format!("{FORMAT} {}", place.as_str());
+        let text = credential.to_text().map_err(bad)?;
+        let sealed = seal(key, &aad(&header, id), text.into_bytes());
+        let sealed = sealed.ok_or_else(|| bad("it cannot be sealed".to_owned()))?;
+        let text = format!("{header}\n{}\n", STANDARD.encode(sealed));
+        private_file::replace(&path, text.as_bytes(), true).map_err(failed(&path, "written"))
+    }
+
+    /// Deletes a stored login. Returns whether there was one.
+    pub(crate) fn delete(&self, id: &LoginId) -> Result<bool, StoreError> {
+        let path = self.path(id);
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(&path, "deleted")(error)),
+        }
+    }
+}
+
+fn aad(header: &str, id: &LoginId) -> Vec<u8> {
+    format!("{header}\n{}", id.0).into_bytes()
+}
+
+fn cipher(key: &[u8; KEY_BYTES]) -> Option<LessSafeKey> {
+    UnboundKey::new(&CHACHA20_POLY1305, key)
+        .ok()
+        .map(LessSafeKey::new)
+}
+
+fn seal(key: &[u8; KEY_BYTES], aad: &[u8], mut text: Vec<u8>) -> Option<Vec<u8>> {
+    let mut nonce = [0; NONCE_LEN];
+    getrandom::fill(&mut nonce).ok()?;
+    let unique = Nonce::assume_unique_for_key(nonce);
+    cipher(key)?
+        .seal_in_place_append_tag(unique, Aad::from(aad), &mut text)
+        .ok()?;
+    Some([&nonce[..], &text].concat())
+}
+
+fn open<'a>(key: &[u8; KEY_BYTES], aad: &[u8], sealed: &'a mut [u8]) -> Option<&'a [u8]> {
+    let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let opened = cipher(key)?.open_in_place(nonce, Aad::from(aad), sealed);
+    opened.ok().map(|it| &*it)
+}
+
+fn failed(path: &Path, verb: &'static str) -> impl FnOnce(std::io::Error) -> StoreError + use<> {
+    let path = path.display().to_string();
+    move |cause| StoreError::Io { path, verb, cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlock_core::login::{AuthMethod, Client, ClientOrigin, Grant, ScopeSet};
+
+    use super::*;
+    use crate::environment::Environment;
+    use crate::tempdir::TempDir;
+
+    fn credential() -> Credential {
+        Credential {
+            resource: "https://mcp.example/mcp".to_owned(),
+            issuer: "https://as.example".to_owned(),
+            client: Client {
+                id: "client".to_owned(),
+                secret: None,
+                method: AuthMethod::None,
+                origin: ClientOrigin::Registered,
+            },
+            grant: Grant::AuthorizationCode,
+            token_endpoint: "https://as.example/token".to_owned(),
+            revocation_endpoint: None,
+            access_token: "access-of-the-test".to_owned(),
+            refresh_token: Some("refresh-of-the-test".to_owned()),
+            scopes: ScopeSet::parse("a b"),
+            issued_at_ms: 1,
+            expires_at_ms: Some(2),
+        }
+    }
+
+    fn store(scratch: &TempDir) -> LoginStore {
+        let environment = Environment::default();
+        let keyring = Keyring::new(environment.clone());
+        let command = CommandSource(environment);
+        LoginStore::new(scratch.path(), KeyChoice::File, keyring, command)
+    }
+
+    #[test]
+    fn login_is_sealed_and_read_by_another_process() {
+        let scratch = TempDir::new();
+        let id = LoginId::new("https://mcp.example/mcp", None, None);
+        assert!(store(&scratch).load(&id).unwrap().is_none());
+        let place = store(&scratch).store_new(&id, &credential()).unwrap();
+        assert_eq!(place, KeyPlace::File);
+        let read = store(&scratch).load(&id).unwrap().unwrap();
+        assert_eq!(
+            (read.credential, read.place),
+            (credential(), KeyPlace::File)
+        );
+        let text = std::fs::read_to_string(store(&scratch).path(&id)).unwrap();
+        assert!(text.starts_with("airlock-login-1 file\n") && !text.contains("test"));
+        assert!(store(&scratch).delete(&id).unwrap());
+        assert!(!store(&scratch).delete(&id).unwrap());
+    }
+
+    #[test]
+    fn changed_moved_or_foreign_file_is_refused() {
+        let scratch = TempDir::new();
+        let store = store(&scratch);
+        let [id, other] =
+            ["https://a.example", "https://b.example"].map(|it| LoginId::new(it, None, None));
+        store.store_new(&id, &credential()).unwrap();
+        let whole = std::fs::read_to_string(store.path(&id)).unwrap();
+        std::fs::copy(store.path(&id), store.path(&other)).unwrap();
+        assert!(matches!(store.load(&other), Err(StoreError::Bad { .. })));
+        let half = whole.get(..whole.len() / 2).unwrap().to_owned();
+        for text in [
+            half,
+            whole.replace("login-1", "login-2"),
+            whole.replace('A', "B"),
+            whole.replace(" file", " nowhere"),
+            String::new(),
+        ] {
+            std::fs::write(store.path(&id), &text).unwrap();
+            assert!(
+                matches!(store.load(&id), Err(StoreError::Bad { .. })),
+                "{text}"
+            );
+        }
+        std::fs::write(store.path(&id), whole.replace(" file", " keyring")).unwrap();
+        assert!(matches!(store.load(&id), Err(StoreError::Keyring(_))));
+    }
+}

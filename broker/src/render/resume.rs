@@ -1,0 +1,70 @@
+//! Says how a run that did not finish can be resumed.
+
+use airlock_core::report::{CanResume, Report, ReportedCallRef};
+
+use super::counted;
+
+/// Maximum number of indeterminate calls that a text names.
+const CALLS_SHOWN: usize = 5;
+
+/// Returns what a person can do to resume a run.
+#[must_use]
+pub fn how_to_resume(report: &Report) -> Option<String> {
+    let resumable = report.can_resume.as_ref()?;
+    let them = if resumable.recorded == 1 {
+        "it"
+    } else {
+        "them"
+    };
+    let mut text = String::new();
+    if resumable.recorded > 0 {
+        text.push_str(&format!(
+            "{}; `airlock run --resume {}` does not repeat {them}\n",
+            recorded(resumable),
+            resumable.run
+        ));
+    }
+    for call in report.indeterminate.iter().take(CALLS_SHOWN) {
+        text.push_str(&format!(
+            "the outcome of {} ({}) is unknown; it is not made again until you say what became of it: \
+             airlock runs resolve {} happened, or did-not-happen\n",
+            call.at, call.tool, call.at
+        ));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// Returns what a model can do to resume a run, in one line.
+#[must_use]
+pub(crate) fn advice_to_resume(report: &Report) -> Option<String> {
+    let resumable = report.can_resume.as_ref()?;
+    let mut text = format!(
+        "{}. Correct the script and call run_script with resume \"{}\": calls that happened are not made again.",
+        recorded(resumable),
+        resumable.run
+    );
+    if !report.indeterminate.is_empty() {
+        let shown = report.indeterminate.iter().take(CALLS_SHOWN);
+        let names: Vec<_> = shown.map(name).collect();
+        let more = report.indeterminate.len() - names.len();
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            " The outcome of these calls is unknown, so they are not made again: {}{more}. Only a person can settle them, with `airlock runs resolve`.",
+            names.join(", ")
+        ));
+    }
+    Some(text)
+}
+
+fn name(call: &ReportedCallRef) -> String {
+    format!("{} (call {})", call.tool, call.at)
+}
+
+fn recorded(resumable: &CanResume) -> String {
+    let verb = if resumable.recorded == 1 { "is" } else { "are" };
+    format!("{} {verb} recorded", counted(resumable.recorded, "call"))
+}

@@ -1,0 +1,275 @@
+//! Tests logins to servers: `airlock login`, the stored login, and its renewal.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tests::command::{CommandOutput, Home, start};
+use tests::login_server::LoginServer;
+
+const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
+
+fn configured(server: &LoginServer) -> Home {
+    let home = Home::new();
+    home.write("airlock.toml", server.config() + FILE_KEY);
+    home
+}
+
+/// Logs in without a browser: reads the address, and pastes the answer.
+fn log_in(home: &Home, server: &LoginServer, more: &[&str]) -> String {
+    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    let (code, stdout, stderr) = paste(home.airlock(args.iter().chain(more)), server);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    stdout
+}
+
+/// Runs `airlock login` to its end: the person pastes something else first. Returns the exit code,
+/// stdout, and the rest of stderr.
+fn paste(mut command: Command, server: &LoginServer) -> (Option<i32>, String, String) {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut read = lines.by_ref().map_while(Result::ok);
+    let address = read.find(|it| it.contains("/authorize?"));
+    let answer = server.approve(address.expect("an address").trim());
+    writeln!(child.stdin.take().unwrap(), "nonsense\n{answer}").unwrap();
+    let rest: String = lines.map_while(Result::ok).collect();
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), stdout, rest)
+}
+
+/// Returns `airlock` with its own `secret-tool` on PATH.
+fn with_tool<const N: usize>(home: &Home, tool: &str, args: [&str; N]) -> Command {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = home.write("bin/secret-tool", tool);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = home.airlock(args);
+    let folder = path.parent().unwrap().display();
+    command.env("PATH", format!("{folder}:/usr/bin:/bin"));
+    command
+}
+
+fn call(home: &Home, calls: usize) -> tests::command::RunningCommand {
+    let script = format!(
+        "const all = Array.from({{length: {calls}}}, (_, at) => w.create({{title: `t${{at}}`}}));\n\
+         const done = await Promise.all(all);\nconsole.log(JSON.stringify(done));\nreturn done.length;"
+    );
+    let args = ["run", "-", "--config", "airlock.toml", "--allow", "w.*"];
+    start(&mut home.airlock(args), &script)
+}
+
+/// Searches for the secrets in the output and in every file of the home.
+fn check_no_secret(home: &Home, server: &LoginServer, outputs: &[&CommandOutput]) {
+    fn visit(folder: &Path, check: &mut dyn FnMut(&Path)) {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            match entry.path().is_dir() {
+                true => visit(&entry.path(), check),
+                false => check(&entry.path()),
+            }
+        }
+    }
+    let secrets = server.secrets();
+    assert!(secrets.len() >= 4, "{secrets:?}");
+    for secret in &secrets {
+        for output in outputs {
+            assert!(!output.to_string().contains(secret), "{secret}\n{output}");
+        }
+        let mut files = 0;
+        visit(home.path(), &mut |path| {
+            files += 1;
+            let bytes = std::fs::read(path).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(secret), "{secret} in {}", path.display());
+        });
+        assert!(files > 2);
+    }
+}
+
+#[test]
+fn login_by_paste_makes_calls_work_and_leaves_no_secret_in_clear() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    let before = call(&home, 1).wait().expect_code(30);
+    let before = before.expect_stderr("the server requires a login");
+    let before = before.expect_stderr("next: run `airlock login w`");
+    let stdout = log_in(&home, &server, &[]);
+    for part in [
+        "logged in to `w`",
+        "issuer:  http://127.0.0.1:",
+        "key:     file",
+    ] {
+        assert!(stdout.contains(part), "{stdout}");
+    }
+    let done = call(&home, 3).wait().expect_code(0);
+    assert_eq!(server.calls().len(), 3);
+    assert!(done.stderr.contains("made with"), "{done}");
+    let shown = home
+        .run(["servers", "--config", "airlock.toml"])
+        .expect_code(0);
+    let shown = shown.expect_stdout("login: in 59 min, renewed without a person · issuer http");
+    let json = home.run(["servers", "--config", "airlock.toml", "--json"]);
+    let login = &json.json()["servers"][0]["login"];
+    assert_eq!(
+        (&login["renews"], &login["key"]),
+        (&true.into(), &"file".into())
+    );
+    check_no_secret(&home, &server, &[&before, &done, &shown, &json]);
+}
+
+#[test]
+fn eight_processes_renew_a_login_once() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &[]);
+    server.expire_access();
+    let running: Vec<_> = (0..8).map(|_| call(&home, 16)).collect();
+    for running in running {
+        running.wait().expect_code(0);
+    }
+    assert_eq!((server.renewals(), server.calls().len()), (1, 8 * 16));
+    check_no_secret(&home, &server, &[]);
+}
+
+#[test]
+fn slow_renewal_outlives_the_request_that_waits_for_it() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &[]);
+    server.expire_access();
+    // The first request of a connection waits at most 3 s.
+    server.set_token_delay(Duration::from_secs(4));
+    call(&home, 1).wait().expect_code(0);
+    call(&home, 1).wait().expect_code(0);
+    assert_eq!(server.renewals(), 1);
+}
+
+#[test]
+fn client_with_a_secret_needs_its_issuer() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    let with = |issuer: &str| {
+        let oauth = format!(
+            "oauth = {{ client_id = \"c\", client_secret = \"secret-of-the-client\"{issuer} }}\n"
+        );
+        home.write("airlock.toml", server.config() + &oauth);
+        home.run(["login", "w", "--config", "airlock.toml", "--no-browser"])
+            .expect_code(30)
+    };
+    with("").expect_stderr("`client_secret` needs `issuer`");
+    with(", issuer = \"https://login.example\"")
+        .expect_stderr("the configuration expects `https://login.example`");
+    assert!(!server.was_asked_for("/authorize") && !server.was_asked_for("/token"));
+}
+
+#[test]
+fn failed_renewal_deletes_nothing_and_an_ended_login_is_said() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &[]);
+    server.expire_access();
+    server.set_down(true);
+    call(&home, 1).wait().expect_code(30);
+    server.set_down(false);
+    call(&home, 1).wait().expect_code(0);
+    server.expire_login();
+    let ended = call(&home, 1).wait().expect_code(30);
+    ended.expect_stderr("run `airlock login w`");
+    let shown = home
+        .run(["servers", "--config", "airlock.toml"])
+        .expect_code(30);
+    shown.expect_stdout("login-required");
+    log_in(&home, &server, &[]);
+    call(&home, 1).wait().expect_code(0);
+}
+
+#[test]
+fn missing_scope_is_asked_for_by_the_next_login() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &["--scope", "read"]);
+    server.require_scope("write");
+    let refused = call(&home, 1).wait().expect_code(20);
+    let refused = refused.expect_stderr("airlock login w --scope 'write'");
+    refused.expect_stderr("login-required");
+    assert!(server.calls().is_empty());
+    let stdout = log_in(&home, &server, &["--scope", "write"]);
+    assert!(stdout.contains("scopes:  read write"), "{stdout}");
+    call(&home, 1).wait().expect_code(0);
+}
+
+#[test]
+fn logout_revokes_and_deletes() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &[]);
+    let logout = ["logout", "w", "--config", "airlock.toml"];
+    home.run(logout)
+        .expect_code(0)
+        .expect_stdout("its tokens are revoked");
+    assert_eq!(server.revoked(), 2);
+    home.run(logout)
+        .expect_code(0)
+        .expect_stdout("there is no login to `w`");
+    call(&home, 1).wait().expect_code(30);
+}
+
+#[test]
+fn keyring_that_hangs_is_an_error_that_names_the_file() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    home.write("airlock.toml", server.config());
+    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    let command = with_tool(&home, "#!/bin/sh\nexec sleep 60\n", args);
+    let since = Instant::now();
+    let (code, _, stderr) = paste(command, &server);
+    assert_eq!(code, Some(30), "{stderr}");
+    assert!(since.elapsed() < Duration::from_secs(30));
+    for part in ["did not answer within 3 s", "`keys = \"file\"`"] {
+        assert!(stderr.contains(part), "{stderr}");
+    }
+}
+
+/// A keyring of files.
+const RING: &str = "#!/bin/sh\ncd \"$HOME\"; verb=$1; shift; [ $verb = store ] && shift\n\
+     file=ring-$2-$4\ncase $verb in store) cat > $file;; *) cat $file 2>/dev/null;; esac\n";
+
+#[test]
+fn keyring_holds_the_key_and_nothing_else() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    home.write("airlock.toml", server.config());
+    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    let (code, stdout, stderr) = paste(with_tool(&home, RING, args), &server);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("key:     keyring"), "{stdout}");
+    assert!(!home.path().join(".local/state/airlock/logins/key").exists());
+    let servers = ["servers", "--config", "airlock.toml"];
+    let shown = start(&mut with_tool(&home, RING, servers), "").wait();
+    shown.expect_code(0).expect_stdout("key: keyring");
+    check_no_secret(&home, &server, &[]);
+    // The place of the key is not changed silently.
+    let shown = home.run(servers).expect_code(30);
+    shown.expect_stdout("login: cannot be read: this machine has no keyring");
+}
+
+#[test]
+fn keyring_gives_values_to_headers() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    home.write("ring-s-a", "value-from-the-ring");
+    let header = |entry: &str| {
+        let header = format!("headers = {{ Authorization = \"Bearer ${{keyring:{entry}}}\" }}\n");
+        home.write("airlock.toml", server.config() + &header);
+        let args = ["servers", "--config", "airlock.toml"];
+        start(&mut with_tool(&home, RING, args), "").wait()
+    };
+    let refused = header("s/a").expect_code(30);
+    refused.expect_stdout("refused the credentials");
+    let missing = header("s/b").expect_code(30);
+    missing.expect_stderr("the keyring has no entry `s/b`");
+}

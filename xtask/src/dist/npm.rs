@@ -1,0 +1,80 @@
+//! The npm packages: one with a launcher, and one per platform with the program. No script runs at
+//! installation, and nothing is downloaded: npm itself installs the package of the platform.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::archive::{Entry, write_tar_gz};
+use super::names::{ABOUT, LICENCE, PACKAGE, PLATFORMS, VERSION};
+use super::program::Program;
+use crate::paths;
+
+const LAUNCHER: &str = "packaging/npm/launcher.cjs";
+
+/// Writes both packages.
+pub(super) fn packages(out: &Path, program: &Program, documents: &[Entry]) -> Result<Vec<PathBuf>> {
+    Ok(vec![launcher(out)?, platform(out, program, documents)?])
+}
+
+fn launcher(out: &Path) -> Result<PathBuf> {
+    let optional: Map<String, Value> = PLATFORMS
+        .iter()
+        .map(|it| (it.npm_package(), VERSION.into()))
+        .collect();
+    let manifest = json!({
+        "name": PACKAGE,
+        "version": VERSION,
+        "description": ABOUT,
+        "license": LICENCE,
+        "bin": {"airlock": "airlock.cjs", PACKAGE: "airlock.cjs"},
+        "engines": {"node": ">=18"},
+        "optionalDependencies": optional,
+    });
+    let source = fs::read_to_string(paths::root().join(LAUNCHER))?;
+    let entries = [
+        manifest_entry(&manifest)?,
+        Entry::program("airlock.cjs", source.replace("@PACKAGE@", PACKAGE)),
+        Entry::file("LICENSE", fs::read(paths::root().join("LICENSE"))?),
+    ];
+    write(out, PACKAGE, &entries)
+}
+
+fn platform(out: &Path, program: &Program, documents: &[Entry]) -> Result<PathBuf> {
+    let platform = program.platform;
+    let name = platform.npm_package();
+    let mut manifest = json!({
+        "name": name,
+        "version": VERSION,
+        "description": format!("The program of {PACKAGE} for {}-{}", platform.node.0, platform.node.1),
+        "license": LICENCE,
+        "os": [platform.node.0],
+        "cpu": [platform.node.1],
+        "preferUnplugged": true,
+    });
+    // npm refuses a package with this member on every other system.
+    if let (true, Some(members)) = (platform.is_linux(), manifest.as_object_mut()) {
+        members.insert("libc".into(), json!(["glibc"]));
+    }
+    let mut entries = vec![
+        manifest_entry(&manifest)?,
+        Entry::program("bin/airlock", program.bytes.clone()),
+    ];
+    let kept = ["LICENSE", "THIRD-PARTY-LICENSES.txt"];
+    let licences = documents.iter().filter(|it| kept.contains(&&*it.name));
+    entries.extend(licences.cloned());
+    write(out, &name, &entries)
+}
+
+fn manifest_entry(manifest: &Value) -> Result<Entry> {
+    let text = serde_json::to_string_pretty(manifest)? + "\n";
+    Ok(Entry::file("package.json", text))
+}
+
+fn write(out: &Path, name: &str, entries: &[Entry]) -> Result<PathBuf> {
+    let path = out.join(format!("{name}-{VERSION}.tgz"));
+    write_tar_gz(&path, "package", entries)?;
+    Ok(path)
+}
