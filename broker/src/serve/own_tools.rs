@@ -128,6 +128,19 @@ impl OwnToolAnswer {
     }
 }
 
+/// A mistake that the model can correct itself.
+impl From<String> for OwnToolAnswer {
+    fn from(text: String) -> Self {
+        Self::wrong(text)
+    }
+}
+
+impl From<&str> for OwnToolAnswer {
+    fn from(text: &str) -> Self {
+        Self::wrong(text)
+    }
+}
+
 /// Whether one of airlock's own tools has this name.
 pub(super) fn is_own(name: &str) -> bool {
     OWN_NAMES.contains(&name)
@@ -164,7 +177,7 @@ async fn new_call(
         DETAILS => details::call(context, tool_index, request, args),
         RUN => run::call(context, tool_index, request, args).await,
         READ => read::call(context, request, args),
-        RESUME => resume::call(context, tool_index, request, args).await,
+        RESUME => Ok(resume::call(context, tool_index, request, args).await),
         CALL if context.settings().mode == ListMode::Stable => {
             call::call(context, tool_index, request, args).await
         }
@@ -173,7 +186,7 @@ async fn new_call(
         DISABLE => servers::disable(tool_index, &request.session, args).await,
         _ => return None,
     };
-    Some(answered)
+    Some(answered.unwrap_or_else(|refused| refused))
 }
 
 /// Returns the list for `tools/list`: airlock's own tools and, in progressive mode, every tool in

@@ -36,28 +36,23 @@ pub(super) async fn call(
     tool_index: &ToolIndex,
     request: &Request,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let name = match only(args, &["name", "args", "session"]).and_then(|()| text_of(args, "name")) {
-        Ok(Some(name)) => name,
-        Ok(None) => return OwnToolAnswer::wrong("`name` is missing; expected server.tool"),
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    only(args, &["name", "args", "session"])?;
+    let name = text_of(args, "name")?.ok_or("`name` is missing; expected server.tool")?;
     if let Some(why) = tool_index.denial(name) {
-        return OwnToolAnswer::error(disclosure::denied(&why));
+        return Err(OwnToolAnswer::error(disclosure::denied(&why)));
     }
-    let Some(tool) = tool_index.find(name) else {
-        return OwnToolAnswer::wrong(format!(
-            "there is no tool `{}`; find tools with search_tools",
-            sanitize(name)
-        ));
-    };
+    let tool = tool_index.find(name).ok_or_else(|| {
+        let name = sanitize(name);
+        format!("there is no tool `{name}`; find tools with search_tools")
+    })?;
     let nothing = Map::new();
     let args = match args.get("args") {
         None | Some(Value::Null) => &nothing,
         Some(Value::Object(args)) => args,
-        Some(_) => return OwnToolAnswer::wrong("`args` is not an object"),
+        Some(_) => return Err("`args` is not an object".into()),
     };
-    call_directly(context, tool_index, request, tool, name, args).await
+    Ok(call_directly(context, tool_index, request, tool, name, args).await)
 }
 
 /// Calls a tool. `name` is the name that the host used.

@@ -33,11 +33,8 @@ pub(super) fn call(
     tool_index: &ToolIndex,
     request: &Request,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let (wanted, as_json) = match wanted(args) {
-        Ok(wanted) => wanted,
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    let (wanted, as_json) = wanted(args)?;
     let handle = request.own_handle();
     let format = |details: ToolDetails<'_>, others: &[String]| {
         if as_json || details.found.is_empty() {
@@ -54,14 +51,13 @@ pub(super) fn call(
     };
     let encoded_bytes_max = request.limits(context.settings()).encoded_bytes_max;
     let within = (&format as FormatDetails<'_>, encoded_bytes_max);
-    match disclosure::disclose_within(context, tool_index, &request.session, &wanted, within) {
-        Ok(shown) => OwnToolAnswer::Done {
-            text: shown.text,
-            structured: None,
-            is_error: !shown.is_found,
-        },
-        Err(too_often) => OwnToolAnswer::wrong(too_often),
-    }
+    let session = &request.session;
+    let shown = disclosure::disclose_within(context, tool_index, session, &wanted, within)?;
+    Ok(OwnToolAnswer::Done {
+        text: shown.text,
+        structured: None,
+        is_error: !shown.is_found,
+    })
 }
 
 /// Formats descriptions as JSON. The session's handle comes first, because a long text is cut.

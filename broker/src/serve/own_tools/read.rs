@@ -36,15 +36,7 @@ pub(super) fn call(
     context: &ServeContext,
     request: &Request,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    read(context, request, args).unwrap_or_else(OwnToolAnswer::wrong)
-}
-
-fn read(
-    context: &ServeContext,
-    request: &Request,
-    args: &Map<String, Value>,
-) -> Result<OwnToolAnswer, String> {
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
     only(args, &["uri", "from", "length", "session"])?;
     let uri = text_of(args, "uri")?.ok_or("`uri` is missing; expected a `uri` from a result")?;
     let stored = request.session.stored_results.find(uri).ok_or_else(|| {
@@ -55,7 +47,7 @@ fn read(
         )
     })?;
     match stored {
-        StoredContent::Text(text) => page(context, request, args, uri, &text),
+        StoredContent::Text(text) => Ok(page(context, request, args, uri, &text)?),
         StoredContent::Binary { bytes, mime } => {
             let image = content_blocks::image(&bytes, &mime);
             let image = image.ok_or_else(|| {

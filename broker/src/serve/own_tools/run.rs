@@ -76,22 +76,18 @@ pub(super) async fn call(
     tool_index: &ToolIndex,
     request: &Request,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let (script, declared) = match script(tool_index, args) {
-        Ok(read) => read,
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    let (script, declared) = script(tool_index, args)?;
     let broker = &tool_index.broker;
     let limits = broker.limits();
     if script.text.len() > limits.script_bytes_max as usize {
         let next = "make the script smaller; pass large data as `input`";
         let why = limits.says(Limit::Source);
-        return OwnToolAnswer::not_started(Code::LimitSource, &why, next, None);
+        let code = Code::LimitSource;
+        return Err(OwnToolAnswer::not_started(code, &why, next, None));
     }
     let wanted = (&*script.text, &*declared);
-    if let Err(refusal) = check_disclosed(context, tool_index, request, wanted).await {
-        return refusal;
-    }
+    check_disclosed(context, tool_index, request, wanted).await?;
     let quotable = tool_index.broker.is_quotable(&script.text);
     let followed = FollowedScript {
         name: NAME.to_owned(),
@@ -104,13 +100,10 @@ pub(super) async fn call(
     };
     let (resumed, script) = (script.resume.clone(), script.into_script());
     let script = match resumed {
-        Some(run) => match resumable::edited(tool_index, request, &run, script).await {
-            Ok(script) => script,
-            Err(refusal) => return refusal,
-        },
+        Some(run) => resumable::edited(tool_index, request, &run, script).await?,
         None => script,
     };
-    start(context, tool_index, request, script, followed).await
+    Ok(start(context, tool_index, request, script, followed).await)
 }
 
 /// Refuses a script that uses tools which are not disclosed in the session. `declared` are tools that

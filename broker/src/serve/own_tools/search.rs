@@ -41,29 +41,22 @@ pub(super) async fn call(
     tool_index: &ToolIndex,
     request: &Request,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
     let hidden = request.session.disabled_servers();
-    let found = match search(tool_index, args, &hidden).await {
-        Ok(found) => found,
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+    let found = search(tool_index, args, &hidden).await?;
     let declarations = match found.level {
-        Level::Signatures => Ok(tool_index.declarations(&found.best, Level::Signatures)),
+        Level::Signatures => tool_index.declarations(&found.best, Level::Signatures),
         Level::Full if !found.best.is_empty() => {
             let names: Vec<_> = found.best.iter().map(|it| it.name.clone()).collect();
             let besides = found.structured().to_string().len();
             let encoded_bytes_max = request.limits(context.settings()).encoded_bytes_max;
             let encoded_bytes_max = encoded_bytes_max.saturating_sub(besides);
             let within = (&typescript as FormatDetails<'_>, encoded_bytes_max);
-            disclosure::disclose_within(context, tool_index, &request.session, &names, within)
-                .map(|it| it.text)
+            disclosure::disclose_within(context, tool_index, &request.session, &names, within)?.text
         }
-        _ => Ok(String::new()),
+        _ => String::new(),
     };
-    match declarations {
-        Ok(declarations) => answer(tool_index, &found, &declarations),
-        Err(too_often) => OwnToolAnswer::wrong(too_often),
-    }
+    Ok(answer(tool_index, &found, &declarations))
 }
 
 /// Formats the result. The structured form has the same content as the text.

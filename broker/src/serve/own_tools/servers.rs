@@ -61,11 +61,9 @@ pub(super) fn search(
     tool_index: &ToolIndex,
     session: &HostSession,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let query = match only(args, &["query", "session"]).and_then(|()| text_of(args, "query")) {
-        Ok(query) => query.unwrap_or_default().trim(),
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    only(args, &["query", "session"])?;
+    let query = text_of(args, "query")?.unwrap_or_default().trim();
     // Uses the broker's current state, because the index is updated a moment later.
     let known = tool_index.broker.known();
     let servers: Vec<&ServerStatus> = if query.is_empty() {
@@ -89,14 +87,14 @@ pub(super) fn search(
     if servers.is_empty() {
         set_member(&mut structured, "next", NONE);
     }
-    OwnToolAnswer::Done {
+    Ok(OwnToolAnswer::Done {
         text: match text.trim_end() {
             "" => NONE.to_owned(),
             text => text.to_owned(),
         },
         structured: Some(structured),
         is_error: false,
-    }
+    })
 }
 
 pub(super) async fn enable(
@@ -104,11 +102,8 @@ pub(super) async fn enable(
     tool_index: &ToolIndex,
     session: &HostSession,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let server = match server(tool_index, args) {
-        Ok(server) => server,
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    let server = server(tool_index, args)?;
     let name = &server.name;
     session.enable_server(name);
     if let Err(why) = tool_index
@@ -118,12 +113,11 @@ pub(super) async fn enable(
     {
         let mut why = why;
         tool_index.broker.redact(&mut why);
-        return OwnToolAnswer::wrong(format!("`{name}` cannot be started: {why}"));
+        return Err(format!("`{name}` cannot be started: {why}").into());
     }
     // A later search finds the server's tools.
-    if let Err(refusal) = context.seen(std::slice::from_ref(name)).await {
-        return OwnToolAnswer::Refused(refusal);
-    }
+    let seen = context.seen(std::slice::from_ref(name)).await;
+    seen.map_err(OwnToolAnswer::Refused)?;
     let known = tool_index.broker.known();
     let servers = known.decision_context.catalog.servers().iter();
     let tools = servers.filter(|it| *it.name.0 == **name);
@@ -135,25 +129,22 @@ pub(super) async fn enable(
         })
         .take(TOOLS_NAMED_MAX)
         .collect();
-    OwnToolAnswer::Done {
+    Ok(OwnToolAnswer::Done {
         text: format!(
             "`{name}` is connected. Read what you need with get_tool_details: {}",
             tools.join(", ")
         ),
         structured: Some(json!({"server": name, "state": "connected", "tools": tools})),
         is_error: false,
-    }
+    })
 }
 
 pub(super) async fn disable(
     tool_index: &ToolIndex,
     session: &HostSession,
     args: &Map<String, Value>,
-) -> OwnToolAnswer {
-    let server = match server(tool_index, args) {
-        Ok(server) => server,
-        Err(why) => return OwnToolAnswer::wrong(why),
-    };
+) -> Result<OwnToolAnswer, OwnToolAnswer> {
+    let server = server(tool_index, args)?;
     let name = &server.name;
     session.disable_server(name);
     // A server that has calls in progress stops by itself after a while without calls.
@@ -163,14 +154,14 @@ pub(super) async fn disable(
             .rest(&ServerName(name.as_str().into()))
             .await;
     let stopped = if is_stopped { " It is stopped." } else { "" };
-    OwnToolAnswer::Done {
+    Ok(OwnToolAnswer::Done {
         text: format!(
             "`{name}` is disabled in this session: its tools cannot be found or called until you \
              call enable_server.{stopped}"
         ),
         structured: Some(json!({"server": name, "state": "disabled", "stopped": is_stopped})),
         is_error: false,
-    }
+    })
 }
 
 fn server<'a>(
