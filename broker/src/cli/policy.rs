@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::options::usage;
 use super::screen::Screen;
-use super::{Outcome, print, print_json};
+use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::render::{counted, escape};
 use can::CanOptions;
@@ -32,6 +32,7 @@ use explain::ExplainOptions;
 use init::InitOptions;
 pub(super) use init::{FirstPolicy, first_policy};
 use replay::ReplayOptions;
+use sources::LoadError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
@@ -92,6 +93,17 @@ fn no_tool(wanted: &str, why: &str, names: &[String]) -> Problem {
         |meant| format!("did you mean `{meant}`?"),
     );
     usage(format!("there is no tool `{wanted}`"), why, next)
+}
+
+/// Returns the outcome of a command whose rules cannot be used. Shows what is wrong with them.
+fn unusable(error: LoadError, as_json: bool) -> Outcome {
+    match error {
+        LoadError::Other(problem) => Err(problem),
+        LoadError::Rules(findings) => {
+            show_findings(&findings, as_json)?;
+            Ok(exit::POLICY)
+        }
+    }
 }
 
 fn show_findings(findings: &[Finding], as_json: bool) -> Result<(), Problem> {

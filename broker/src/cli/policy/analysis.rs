@@ -12,7 +12,7 @@ use airlock_core::rules::Rules;
 use airlock_core::tool_pattern::ToolPattern;
 use airlock_policy_analysis::{Example, FlowSettings, LabelAssumption, Seed, ToolSubject};
 use codegen::description::Description;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::table::{self, KnownTools};
 use crate::broker::tool_discovery;
@@ -274,10 +274,38 @@ pub(super) fn assumptions(
         .chain(believed)
 }
 
-/// Formats the assumptions as lines of `assuming: …`.
-pub(super) fn assumed_lines(prover: &Prover, rules: &Rules, labels: LabelAssumption) -> String {
-    let line = |assumed: &str| format!("assuming: {assumed}\n");
-    assumptions(prover, Some(rules), labels).map(line).collect()
+/// What the answers of a command rely on.
+pub(super) struct Basis<'a> {
+    pub(super) prover: &'a Prover,
+    pub(super) rules: &'a Rules,
+    pub(super) coverage: Coverage,
+    pub(super) labels: LabelAssumption,
+}
+
+impl Basis<'_> {
+    pub(super) fn text(&self) -> String {
+        let line = |assumed: &str| format!("assuming: {assumed}\n");
+        let assumed: String = self.assumptions().map(line).collect();
+        let (checked, proved) = (self.coverage.text(), prover_line(self.prover));
+        format!("{checked}{proved}\n{assumed}")
+    }
+
+    /// Returns an object with these members, after those of `answers`.
+    pub(super) fn json(&self, mut answers: Map<String, Value>) -> Value {
+        let solver = self.prover.witness().map(|it| it.display().to_string());
+        let members = [
+            ("checked", self.coverage.json()),
+            ("solver", json!(solver)),
+            ("trouble", json!(self.prover.trouble())),
+            ("assumptions", json!(self.assumptions().collect::<Vec<_>>())),
+        ];
+        answers.extend(members.map(|(name, value)| (name.to_owned(), value)));
+        Value::Object(answers)
+    }
+
+    fn assumptions(&self) -> impl Iterator<Item = &'static str> {
+        assumptions(self.prover, Some(self.rules), self.labels)
+    }
 }
 
 /// Describes the solver behind the proofs. Without a solver, only the text of the rules proves

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use airlock_core::level::Level;
 use airlock_core::rules::Rules;
-use airlock_policy_analysis::{LabelAssumption, Seed, ToolSubject};
-use serde_json::{Value, json};
+use airlock_policy_analysis::{Seed, ToolSubject};
+use serde_json::{Map, Value, json};
 
-use super::analysis;
+use super::analysis::{self, Basis, Coverage};
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::{LoadError, SourceOptions};
+use super::sources::SourceOptions;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
@@ -37,10 +37,7 @@ pub(in crate::cli) struct CanOptions {
 /// Everything that the output shows.
 struct Shown<'a> {
     by_tool: &'a [ToolAnswers],
-    prover: &'a Prover,
-    rules: &'a Rules,
-    coverage: analysis::Coverage,
-    labels: LabelAssumption,
+    basis: Basis<'a>,
 }
 
 /// The answers for one tool.
@@ -55,11 +52,7 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     let tightening = options.sources.tightening().to_vec();
     let opened = match options.sources.open(options.folders, environment, screen) {
         Ok(opened) => opened,
-        Err(LoadError::Other(problem)) => return Err(problem),
-        Err(LoadError::Rules(findings)) => {
-            super::show_findings(&findings, format != PolicyFormat::Text)?;
-            return Ok(exit::POLICY);
-        }
+        Err(error) => return super::unusable(error, format != PolicyFormat::Text),
     };
     let wanted = options.tool.as_deref();
     let subjects = analysis::subjects(&opened.descriptions, &opened.flow, wanted, screen)?;
@@ -72,10 +65,12 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     let by_tool = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
     let shown = Shown {
         by_tool: &by_tool,
-        prover: &prover,
-        rules: &opened.rules,
-        coverage: analysis::Coverage::new(&[("", &opened.rules)], &subjects, &opened.flow),
-        labels: analysis::label_assumption(&opened.flow),
+        basis: Basis {
+            prover: &prover,
+            rules: &opened.rules,
+            coverage: Coverage::new(&[("", &opened.rules)], &subjects, &opened.flow),
+            labels: analysis::label_assumption(&opened.flow),
+        },
     };
     match format {
         PolicyFormat::Text => print(&escape::block(&shown.text()))?,
@@ -120,25 +115,13 @@ impl Shown<'_> {
     fn text(&self) -> String {
         let mut text: String = self.by_tool.iter().map(of_tool).collect();
         text.push_str(&summary(self.by_tool));
-        text.push_str(&self.coverage.text());
-        text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
-        text.push_str(&analysis::assumed_lines(
-            self.prover,
-            self.rules,
-            self.labels,
-        ));
-        text
+        text + &self.basis.text()
     }
 
     fn as_json(&self) -> Value {
-        let (prover, rules) = (self.prover, Some(self.rules));
-        json!({
-            "tools": self.by_tool.iter().map(tool_json).collect::<Vec<_>>(),
-            "checked": self.coverage.json(),
-            "solver": prover.witness().map(|it| it.display().to_string()),
-            "trouble": prover.trouble(),
-            "assumptions": analysis::assumptions(prover, rules, self.labels).collect::<Vec<_>>(),
-        })
+        let tools = self.by_tool.iter().map(tool_json).collect();
+        self.basis
+            .json(Map::from_iter([("tools".to_owned(), tools)]))
     }
 }
 

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use airlock_core::rules::Rules;
-use airlock_policy_analysis::{DecisionChange, Example, LabelAssumption, ToolSubject};
-use serde_json::{Value, json};
+use airlock_policy_analysis::{DecisionChange, Example, ToolSubject};
+use serde_json::{Map, Value, json};
 
-use super::analysis;
+use super::analysis::{self, Basis, Coverage};
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::{LoadError, SourceOptions};
+use super::sources::SourceOptions;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
@@ -61,10 +61,7 @@ struct Direction {
 /// Everything that the output shows.
 struct Shown<'a> {
     by_tool: &'a [ToolChange],
-    prover: &'a Prover,
-    new_rules: &'a Rules,
-    coverage: analysis::Coverage,
-    labels: LabelAssumption,
+    basis: Basis<'a>,
 }
 
 pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Screen) -> Outcome {
@@ -74,11 +71,7 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let tightening = sources.tightening().to_vec();
     let opened = match sources.open_pair(&options.old, &options.new, environment, screen) {
         Ok(opened) => opened,
-        Err(LoadError::Other(problem)) => return Err(problem),
-        Err(LoadError::Rules(findings)) => {
-            super::show_findings(&findings, format != PolicyFormat::Text)?;
-            return Ok(exit::POLICY);
-        }
+        Err(error) => return super::unusable(error, format != PolicyFormat::Text),
     };
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
@@ -99,10 +92,12 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let all = [("old ", &*before.rules), ("new ", &*after.rules)];
     let shown = Shown {
         by_tool: &by_tool,
-        prover: &prover,
-        new_rules: pair.new,
-        coverage: analysis::Coverage::new(&all, &subjects, &before.flow),
-        labels: analysis::label_assumption(&before.flow),
+        basis: Basis {
+            prover: &prover,
+            rules: pair.new,
+            coverage: Coverage::new(&all, &subjects, &before.flow),
+            labels: analysis::label_assumption(&before.flow),
+        },
     };
     match format {
         PolicyFormat::Text => print(&escape::block(&shown.text()))?,
@@ -232,14 +227,7 @@ impl Shown<'_> {
                 _ => "\n".to_owned(),
             },
         );
-        text.push_str(&self.coverage.text());
-        text.push_str(&format!("{}\n", analysis::prover_line(self.prover)));
-        text.push_str(&analysis::assumed_lines(
-            self.prover,
-            self.new_rules,
-            self.labels,
-        ));
-        text
+        text + &self.basis.text()
     }
 }
 
@@ -256,18 +244,15 @@ fn of_apart(word: &str, (old, new): &DecisionChange) -> String {
 
 impl Shown<'_> {
     fn as_json(&self) -> Value {
-        let (prover, rules) = (self.prover, Some(self.new_rules));
         let overall = overall(self.by_tool);
-        json!({
-            "change": overall.as_str(),
-            "open": overall.is_open(),
-            "how": ground(self.by_tool).map(ProofGround::as_str),
-            "tools": self.by_tool.iter().map(tool_json).collect::<Vec<_>>(),
-            "checked": self.coverage.json(),
-            "solver": prover.witness().map(|it| it.display().to_string()),
-            "trouble": prover.trouble(),
-            "assumptions": analysis::assumptions(prover, rules, self.labels).collect::<Vec<_>>(),
-        })
+        let answers = [
+            ("change", json!(overall.as_str())),
+            ("open", json!(overall.is_open())),
+            ("how", json!(ground(self.by_tool).map(ProofGround::as_str))),
+            ("tools", self.by_tool.iter().map(tool_json).collect()),
+        ];
+        let answers = answers.map(|(name, value)| (name.to_owned(), value));
+        self.basis.json(Map::from_iter(answers))
     }
 }
 

@@ -20,7 +20,7 @@ use codegen::validate::Validator;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sources::{LoadError, RuleSources, SourceOptions};
+use super::sources::{RuleSources, SourceOptions};
 use super::table;
 use crate::broker::tool_discovery;
 use crate::cli::options::usage;
@@ -81,11 +81,7 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
         let said = read(&text)?;
         match options.sources.open(options.folders, environment, screen) {
             Ok(opened) => imagined(said, &opened)?,
-            Err(LoadError::Other(problem)) => return Err(problem),
-            Err(LoadError::Rules(findings)) => {
-                super::show_findings(&findings, is_json)?;
-                return Ok(exit::POLICY);
-            }
+            Err(error) => return super::unusable(error, is_json),
         }
     } else {
         let (journal, call) = text
