@@ -5,7 +5,6 @@ mod anchor;
 mod approver;
 mod browser;
 pub(crate) mod choice;
-mod engine;
 mod extract;
 mod file;
 mod flags;
@@ -22,6 +21,7 @@ pub(crate) mod policies;
 pub(crate) mod rule_folder;
 pub(crate) mod server;
 mod server_table;
+mod settings;
 pub(crate) mod telemetry;
 mod tsc;
 mod unknown_keys;
@@ -34,7 +34,6 @@ use airlock_core::level::Level;
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::PatternRule;
-use airlock_core::run::Fsync;
 use airlock_core::tool_pattern::ToolPattern;
 
 pub use crate::environment::Environment;
@@ -51,6 +50,10 @@ pub use pass_through::PassThrough;
 pub use policies::PolicyConfig;
 pub(crate) use server::names_a_secret;
 pub use server::{ServerConfig, ToolTrust};
+pub use settings::{
+    BrokerSettings, CompilerSettings, EngineSettings, RunSettings, Settings, StateSettings,
+    ToolSettings,
+};
 pub use telemetry::TelemetryConfig;
 pub use tsc::TscChoice;
 pub use unknown_keys::UnknownKeys;
@@ -101,16 +104,7 @@ pub struct Config {
     pub suspend_after: Option<SuspendAfter>,
     /// How long the journals of a run chain are kept. `None`: until they are deleted by hand.
     pub journals_keep: Option<Duration>,
-    /// The folder of tool files, if one is configured.
-    pub descriptions: Option<PathBuf>,
-    /// The lock file that servers are compared with.
-    pub lock: Option<PathBuf>,
-    /// The folder of an embedding model, if one is configured.
-    pub embeddings: Option<PathBuf>,
-    pub fsync: Fsync,
-    pub unknown_keys: UnknownKeys,
-    pub engine: JsEngine,
-    pub tsc: TscChoice,
+    pub settings: Settings,
     /// The approver that the configuration file names. A flag overrides it.
     pub approver: Option<ApproverChoice>,
     /// Opens the approval page, if this machine has a browser.
@@ -179,17 +173,10 @@ struct MergedConfig {
     policies: Vec<PolicyPath>,
     groups: ToolGroups,
     limits: Vec<(String, LocatedText)>,
-    state_dir: Option<PathBuf>,
+    settings: Settings,
     labels_keep: Option<LocatedText>,
     suspend_after: Option<LocatedText>,
     journals_keep: Option<LocatedText>,
-    descriptions: Option<PathBuf>,
-    lock: Option<PathBuf>,
-    embeddings: Option<PathBuf>,
-    fsync: Option<LocatedText>,
-    unknown_keys: Option<LocatedText>,
-    engine: Option<LocatedText>,
-    tsc: Option<TscChoice>,
     approver: Option<LocatedText>,
     anchor: Option<LocatedText>,
     extract: Option<(FileExtract, String)>,
@@ -204,7 +191,6 @@ impl MergedConfig {
     /// Adds a file. The paths in it are relative to its folder.
     fn take_file(&mut self, file: FileConfig, at: &Path) {
         let folder = folder_of(at);
-        let path = |path: PathBuf| folder.join(path);
         let beside = |policy: PolicyPath| PolicyPath {
             path: folder.join(policy.path),
             ..policy
@@ -216,18 +202,10 @@ impl MergedConfig {
         self.rules.extend(file.rules);
         self.flows.push(file.flow.beside(folder));
         self.limits.extend(file.limits);
-        self.state_dir = file.state_dir.map(path).or(self.state_dir.take());
+        self.overlay(file.settings.beside(folder));
         self.labels_keep = file.labels_keep.or(self.labels_keep.take());
         self.suspend_after = file.suspend_after.or(self.suspend_after.take());
         self.journals_keep = file.journals_keep.or(self.journals_keep.take());
-        self.descriptions = file.descriptions.map(path).or(self.descriptions.take());
-        self.lock = file.lock.map(path).or(self.lock.take());
-        self.embeddings = file.embeddings.map(path).or(self.embeddings.take());
-        self.fsync = file.fsync.or(self.fsync.take());
-        self.unknown_keys = file.unknown_keys.or(self.unknown_keys.take());
-        self.engine = file.engine.or(self.engine.take());
-        let tsc = file.tsc.map(|tsc| tsc.beside(folder));
-        self.tsc = tsc.or(self.tsc.take());
         self.approver = file.approver.or(self.approver.take());
         self.anchor = file.anchor.or(self.anchor.take());
         self.extract = file.extract.or(self.extract.take());
@@ -273,37 +251,18 @@ impl MergedConfig {
             )
         };
         self.limits.extend(flags.limits.into_iter().map(located));
-        self.state_dir = flags.state_dir.or(self.state_dir.take());
-        self.descriptions = flags.descriptions.or(self.descriptions.take());
-        self.lock = flags.lock.or(self.lock.take());
-        self.embeddings = flags.embeddings.or(self.embeddings.take());
-        self.fsync = flags
-            .fsync
-            .map(|text| LocatedText {
-                text,
-                origin: "--fsync".into(),
-            })
-            .or(self.fsync.take());
-        self.unknown_keys = flags
-            .unknown_keys
-            .map(|text| LocatedText {
-                text,
-                origin: "--unknown-keys".into(),
-            })
-            .or(self.unknown_keys.take());
-        self.engine = flags
-            .engine
-            .map(|text| LocatedText {
-                text,
-                origin: "--engine".into(),
-            })
-            .or(self.engine.take());
+        let mut settings = flags.settings;
+        settings.state.state_dir = flags.state_dir.or(settings.state.state_dir);
+        self.overlay(settings);
         self.roots_absent = flags.roots_absent;
         self.pass = flags.pass.map(pass_through::of_flag).or(self.pass.take());
         let offers = flags.offer.into_iter().map(pass_through::of_offer);
         self.offer.extend(offers);
-        self.tsc = tsc::of_flags(flags.tsc, flags.no_tsc).or(self.tsc.take());
         Ok(())
+    }
+
+    fn overlay(&mut self, later: Settings) {
+        self.settings = std::mem::take(&mut self.settings).overlaid_by(later);
     }
 
     fn finish(self, environment: &Environment) -> Result<Config, Problem> {
@@ -323,23 +282,19 @@ impl MergedConfig {
             .into_iter()
             .map(|(level, at)| rule(level, at))
             .collect::<Result<_, _>>()?;
-        let fsync = self.fsync.map_or(Ok(Fsync::default()), |at| fsync(&at))?;
-        let unknown_keys = self.unknown_keys.as_ref().map(unknown_keys::parse);
-        let unknown_keys = unknown_keys.transpose()?.unwrap_or_default();
         let extract = self.extract.map(extract::read).transpose()?;
         let pass = self.pass.as_deref().map(pass_through::parse).transpose()?;
-        let named = |text: &str| LocatedText {
-            text: text.to_owned(),
-            origin: "AIRLOCK_ENGINE".into(),
-        };
-        let engine = self
-            .engine
-            .or_else(|| environment.text("AIRLOCK_ENGINE").map(named));
-        let engine = engine.as_ref().map(engine::parse).transpose()?;
+        let mut settings = self.settings;
+        if settings.engine.engine.is_none() {
+            let engine = environment.text("AIRLOCK_ENGINE").map(engine_of_variable);
+            settings.engine.engine = engine.transpose()?;
+        }
         let approver = self.approver.as_ref().map(approver::parse).transpose()?;
         let anchor = self.anchor.as_ref().map(anchor::parse).transpose()?;
-        let state_dir = self
+        let state_dir = settings
+            .state
             .state_dir
+            .clone()
             .or_else(|| environment.state_dir())
             .ok_or_else(|| {
                 let why = environment.no_state_dir();
@@ -394,13 +349,7 @@ impl MergedConfig {
             labels_keep,
             suspend_after,
             journals_keep,
-            descriptions: self.descriptions,
-            lock: self.lock,
-            embeddings: self.embeddings,
-            fsync,
-            unknown_keys,
-            engine: engine.unwrap_or_default(),
-            tsc: self.tsc.unwrap_or(TscChoice::OnPath),
+            settings,
             approver,
             browser: BrowserCommand::find(environment),
             anchor,
@@ -482,21 +431,15 @@ fn rule(level: Level, at: LocatedText) -> Result<PatternRule, Problem> {
     })
 }
 
-fn fsync(at: &LocatedText) -> Result<Fsync, Problem> {
-    match at.text.as_str() {
-        "always" => Ok(Fsync::Always),
-        "writes" => Ok(Fsync::Writes),
-        "never" => Ok(Fsync::Never),
-        other => {
-            let why = format!("invalid value `{other}`; expected always, writes or never");
-            Err(invalid_at(
-                &at.origin,
-                format!("invalid value for `fsync` ({})", at.origin),
-                why,
-                choice::one_of(other, &["always", "writes", "never"]),
-            ))
-        }
-    }
+fn engine_of_variable(text: &str) -> Result<JsEngine, Problem> {
+    choice::parse(text).map_err(|why| {
+        let what = "invalid value for `engine` (AIRLOCK_ENGINE)";
+        invalid(
+            what,
+            why,
+            choice::one_of(text, &choice::names::<JsEngine>()),
+        )
+    })
 }
 
 fn time(key: &str, at: &LocatedText) -> Result<Duration, Problem> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use airlock_core::flow::SessionFlow;
 use airlock_core::limits::Limits;
 use airlock_core::resume::ResumeSpec;
+use clap::ValueEnum;
 use serde_json::Value;
 
 /// A script with its input and the options of its run.
@@ -23,12 +24,12 @@ pub struct Script {
 }
 
 /// How a definite error that the check finds affects a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckPolicy {
-    /// The error stops the run before any effect.
+    /// Do not start a script that has definite errors
     #[default]
     Stop,
-    /// The report contains the error, and the script runs until it fails.
+    /// Report the errors, and run the script
     Warn,
 }
 

@@ -8,12 +8,12 @@ use codegen::check::Surface;
 use serde_json::json;
 
 use super::connect::visit;
-use super::options::{ServerOptions, StateOptions, TscOptions};
+use super::options::{ServerOptions, StateOptions};
 use super::screen::Screen;
 use super::types::saved;
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
-use crate::config::{Config, Environment};
+use crate::config::{CompilerSettings, Config, EngineSettings, Environment};
 use crate::render;
 use crate::tsc::Compiler;
 use airlock_sandbox::CheckLimits;
@@ -31,11 +31,10 @@ pub(super) struct CheckOptions {
     /// Read tools from a saved tools/list result instead of connecting to servers
     #[arg(long, value_name = "[NAME=]FILE", help_heading = "Servers")]
     from: Vec<String>,
-    /// Script engine to check for: boa or quickjs [default: boa]
-    #[arg(long, value_name = "NAME")]
-    engine: Option<String>,
     #[command(flatten)]
-    tsc: TscOptions,
+    engine: EngineSettings,
+    #[command(flatten)]
+    compiler: CompilerSettings,
     #[command(flatten)]
     state: StateOptions,
     /// Print one JSON object: ok, form, language, findings
@@ -47,8 +46,8 @@ pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let mut flags = options.servers.clone().into_flags()?;
     flags.state_dir.clone_from(&options.state.state_dir);
-    flags.engine.clone_from(&options.engine);
-    options.tsc.add_to(&mut flags);
+    flags.settings.engine = options.engine.clone();
+    flags.settings.compiler = options.compiler.clone();
     let config = Config::load(flags, environment)?;
     config
         .warnings
@@ -105,8 +104,8 @@ fn against_files(
     let mentions = found.mentions();
     let surface = Surface::new(&found.stubs, &found.descriptions)
         .mentioning(&mentions)
-        .lacking(config.engine.lacks());
-    let (tsc, env) = (config.tsc.clone(), config.base_env.clone());
+        .lacking(config.settings.engine.engine.unwrap_or_default().lacks());
+    let (tsc, env) = (config.settings.compiler.choice(), config.base_env.clone());
     let compiler = Compiler::new(tsc, env, &config.state_dir);
     let limits = CheckLimits::default();
     let report = CheckReport::new((name, text), surface, &config.secrets, &compiler, &limits);

@@ -12,6 +12,7 @@ use codegen::closest::closest;
 
 use super::Cli;
 use super::options::usage;
+use crate::config::choice;
 
 const WHAT: &str = "invalid command line";
 
@@ -39,7 +40,17 @@ pub(super) fn problem(error: &clap::Error, arguments: &[OsString]) -> Problem {
         ErrorKind::InvalidValue => {
             let word = text(error, ContextKind::InvalidValue);
             let valid = list(error, ContextKind::ValidValue);
-            usage(WHAT, why, value(&word, &valid, &path))
+            let argument = text(error, ContextKind::InvalidArg);
+            let flag = argument.split(' ').next().unwrap_or_default();
+            let words: Vec<&str> = valid.iter().map(String::as_str).collect();
+            let why = match word.is_empty() || words.is_empty() {
+                true => why,
+                false => {
+                    let expected = choice::list(&words);
+                    format!("invalid value `{word}` for `{flag}`; expected {expected}")
+                }
+            };
+            usage(WHAT, why, value(&word, &words, &path))
         }
         ErrorKind::ValueValidation => {
             let flag = text(error, ContextKind::InvalidArg);
@@ -150,16 +161,10 @@ fn unknown_argument(error: &clap::Error, command: &Command, path: &str, word: &s
     }
 }
 
-fn value(word: &str, valid: &[String], path: &str) -> String {
-    if valid.is_empty() {
-        return format!("`{path} --help` describes the flag");
-    }
-    match closest(word, valid.iter().map(String::as_str)) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => {
-            let valid: Vec<String> = valid.iter().map(|it| format!("`{it}`")).collect();
-            format!("write {}", valid.join(" or "))
-        }
+fn value(word: &str, valid: &[&str], path: &str) -> String {
+    match valid.is_empty() {
+        true => format!("`{path} --help` describes the flag"),
+        false => choice::one_of(word, valid),
     }
 }
 

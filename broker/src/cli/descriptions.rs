@@ -12,10 +12,10 @@ use codegen::description::Description;
 
 use super::Outcome;
 use super::connect::visit;
-use super::options::{ServerOptions, StateOptions};
+use super::options::ServerView;
 use super::screen::Screen;
 use crate::broker::Broker;
-use crate::config::{Config, Environment};
+use crate::config::Environment;
 use crate::tool_files::ToolFiles;
 
 /// The default folder of tool files.
@@ -34,9 +34,9 @@ pub(super) enum DescriptionsCommand {
 impl DescriptionsCommand {
     pub(super) fn is_json(&self) -> bool {
         match self {
-            Self::Pull(options) => options.json,
-            Self::Check(options) => options.json,
-            Self::Observe(options) => options.json,
+            Self::Pull(options) => options.view.json,
+            Self::Check(options) => options.view.json,
+            Self::Observe(options) => options.view.json,
         }
     }
 }
@@ -75,19 +75,15 @@ impl ServerDescriptions {
 /// Reads the descriptions of all configured servers. Every server must answer, unless unreachable
 /// ones may be skipped.
 fn ask(
-    servers: ServerOptions,
-    state: StateOptions,
+    view: ServerView,
     environment: &Environment,
     screen: &Screen,
 ) -> Result<(ServerDescriptions, Option<PathBuf>), Problem> {
-    let required = !servers.skip_unreachable;
-    let mut flags = servers.into_flags()?;
-    flags.state_dir = state.state_dir;
-    let mut config = Config::load(flags, environment)?;
-    let folder = config.descriptions.take();
+    let required = !view.servers.skip_unreachable;
+    let mut config = view.load(environment, screen)?;
+    let folder = config.settings.tools.descriptions.take();
     let configured = config.servers.iter().map(|it| it.spec.name.0.to_string());
     let configured = configured.collect();
-    config.warnings.iter().for_each(|it| screen.warning(it));
     let builder = Broker::builder().servers_required(required).config(config);
     let said = visit(builder, screen, async |broker: &Broker| {
         let catalog = broker.catalog();

@@ -7,12 +7,12 @@ use codegen::lock::{Change, ReorderedList, diff, settle_all};
 use serde_json::json;
 
 use super::connect::visit;
-use super::options::{ServerOptions, StateOptions};
+use super::options::ServerView;
 use super::screen::Screen;
 use super::servers::no_servers;
 use super::{Outcome, exit, print, print_json};
 use crate::broker::Broker;
-use crate::config::{Config, Environment};
+use crate::config::Environment;
 use crate::lock_file::LockFile;
 use crate::render::{counted, escape};
 
@@ -30,13 +30,8 @@ pub(super) struct LockOptions {
     /// Remove from the lock file the servers that are no longer configured
     #[arg(long)]
     prune: bool,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
     #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(super) json: bool,
+    pub(super) view: ServerView,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,12 +41,16 @@ enum Action {
 
 pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
-    let required = !options.servers.skip_unreachable;
-    let mut flags = options.servers.into_flags()?;
-    flags.state_dir = options.state.state_dir;
-    let mut config = Config::load(flags, environment)?;
-    config.warnings.iter().for_each(|it| screen.warning(it));
-    let file = LockFile::new(config.lock.take().unwrap_or_else(|| FILE.into()));
+    let (required, is_json) = (!options.view.servers.skip_unreachable, options.view.json);
+    let mut config = options.view.load(environment, &screen)?;
+    let file = LockFile::new(
+        config
+            .settings
+            .tools
+            .lock
+            .take()
+            .unwrap_or_else(|| FILE.into()),
+    );
     if config.servers.is_empty() {
         return Err(no_servers("there is nothing to lock"));
     }
@@ -73,7 +72,7 @@ pub(super) fn run(options: LockOptions, environment: &Environment) -> Outcome {
     let changes = diff(&before, &now);
     let writes = !options.check && options.action.is_none();
     let written = writes && file.write(&now)?;
-    if options.json {
+    if is_json {
         let path = file.path().display().to_string();
         let moved: Vec<String> = moved.iter().map(name_of).collect();
         print_json(

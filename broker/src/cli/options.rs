@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use airlock_core::problem::Problem;
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::config::{Config, Environment, Flags};
+use super::screen::Screen;
+pub(super) use crate::config::StateSettings as StateOptions;
+use crate::config::{Config, Environment, Flags, Settings, ToolSettings, limit_settings};
 
 /// Flags that configure servers.
 #[derive(Debug, Clone, Default, Args)]
@@ -26,13 +28,8 @@ pub(super) struct ServerOptions {
     /// Add the built-in demo server as `demo`
     #[arg(long)]
     demo: bool,
-    /// Read a folder of tool files (SERVER/TOOL.json), which add information to the servers'
-    /// descriptions
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) descriptions: Option<PathBuf>,
-    /// Refuse to call tools whose description differs from the one in this lock file
-    #[arg(long, value_name = "FILE")]
-    pub(super) lock: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) tools: ToolSettings,
     /// Continue without servers that cannot be reached
     #[arg(long)]
     pub(super) skip_unreachable: bool,
@@ -60,57 +57,52 @@ pub(super) struct RuleOptions {
     tighten: Vec<PathBuf>,
 }
 
-/// Flags for searching tools.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct SearchOptions {
-    /// Use the model2vec model in this folder, so that search also finds synonyms
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) embeddings: Option<PathBuf>,
-}
-
-/// Flags for the TypeScript compiler.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct TscOptions {
-    /// TypeScript compiler that checks the script [default: `tsc` 7 or newer on PATH]
-    #[arg(long, value_name = "PATH", conflicts_with = "no_tsc")]
-    tsc: Option<PathBuf>,
-    /// Do not run a TypeScript compiler
-    #[arg(long)]
-    no_tsc: bool,
-}
-
 /// Flags that set limits. No limit can be turned off.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LimitOptions {
-    /// Maximum duration of the run, including sleeps [default: 30s]
-    #[arg(long, value_name = "DURATION")]
-    timeout: Option<String>,
-    /// Maximum memory of the sandbox [default: 256MiB]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<String>,
-    /// Maximum number of calls in one run [default: 1000]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    max_calls: Option<String>,
-    /// Maximum number of concurrent calls [default: 16]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    max_in_flight: Option<String>,
-    /// Maximum size of the console output that airlock keeps [default: 256KiB]
-    #[arg(long, value_name = "SIZE")]
-    max_output: Option<String>,
-    /// Maximum duration of one call [default: 1m]
-    #[arg(long, value_name = "DURATION")]
-    call_timeout: Option<String>,
-    /// Set any limit by name, for example cpu=5s; docs/limits.md lists all limits
-    #[arg(long = "limit", value_name = "NAME=VALUE")]
-    limits: Vec<String>,
+    /// Limits that were set by their own flags: the name, and the value as it was written.
+    own: Vec<(String, String)>,
+    /// Values of `--limit`.
+    any: Vec<String>,
 }
 
-/// The flag for the state directory.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct StateOptions {
-    /// Folder for journals and other state [default: the XDG state directory]
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) state_dir: Option<PathBuf>,
+const ANY_LIMIT: &str = "limit";
+
+/// Each limit that has a flag declares it together with its text and default.
+impl Args for LimitOptions {
+    fn augment_args(command: Command) -> Command {
+        let own = limit_settings().filter_map(|limit| limit.argument());
+        let any = Arg::new(ANY_LIMIT)
+            .long(ANY_LIMIT)
+            .value_name("NAME=VALUE")
+            .action(ArgAction::Append)
+            .help("Set any limit by name, for example cpu=5s; docs/limits.md lists all limits");
+        command.args(own).arg(any)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for LimitOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let own = limit_settings().filter(|limit| limit.flag.is_some());
+        let own = own.filter_map(|limit| {
+            let value = matches.get_one::<String>(limit.name)?;
+            Some((limit.name.to_owned(), value.clone()))
+        });
+        let any = matches.get_many::<String>(ANY_LIMIT);
+        Ok(Self {
+            own: own.collect(),
+            any: any.into_iter().flatten().cloned().collect(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// Flags of commands that show the contents of the state directory.
@@ -121,6 +113,33 @@ pub(super) struct StateView {
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// Flags of commands that read something from servers and print it.
+#[derive(Debug, Args)]
+pub(super) struct ServerView {
+    #[command(flatten, next_help_heading = "Servers")]
+    pub(super) servers: ServerOptions,
+    #[command(flatten)]
+    pub(super) state: StateOptions,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl ServerView {
+    /// Loads the configuration, and shows its warnings.
+    pub(super) fn load(
+        self,
+        environment: &Environment,
+        screen: &Screen,
+    ) -> Result<Config, Problem> {
+        let mut flags = self.servers.into_flags()?;
+        flags.settings.state = self.state;
+        let config = Config::load(flags, environment)?;
+        config.warnings.iter().for_each(|it| screen.warning(it));
+        Ok(config)
+    }
 }
 
 impl ServerOptions {
@@ -160,23 +179,17 @@ impl ServerOptions {
         } else {
             None
         };
-        let Self {
-            servers,
-            mcp_configs,
-            config,
-            labels,
-            descriptions,
-            lock,
-            ..
-        } = self;
+        let settings = Settings {
+            tools: self.tools,
+            ..Settings::default()
+        };
         Ok(Flags {
-            servers,
-            mcp_configs,
-            config,
-            labels,
-            descriptions,
-            lock,
+            servers: self.servers,
+            mcp_configs: self.mcp_configs,
+            config: self.config,
+            labels: self.labels,
             demo,
+            settings,
             ..Flags::default()
         })
     }
@@ -189,16 +202,9 @@ impl RuleOptions {
     }
 }
 
-impl TscOptions {
-    pub(super) fn add_to(&self, flags: &mut Flags) {
-        flags.tsc.clone_from(&self.tsc);
-        flags.no_tsc = self.no_tsc;
-    }
-}
-
 impl LimitOptions {
     pub(super) fn add_to(self, flags: &mut Flags) -> Result<(), Problem> {
-        for limit in self.limits {
+        for limit in self.any {
             let (name, value) = limit.split_once('=').ok_or_else(|| {
                 let what = format!("invalid value `{limit}` for `--limit`");
                 usage(
@@ -209,16 +215,7 @@ impl LimitOptions {
             })?;
             flags.limits.push((name.to_owned(), value.to_owned()));
         }
-        let own = [
-            ("timeout", self.timeout),
-            ("memory", self.memory),
-            ("calls", self.max_calls),
-            ("in-flight", self.max_in_flight),
-            ("output", self.max_output),
-            ("call-timeout", self.call_timeout),
-        ];
-        let set = |(name, value): (&str, Option<String>)| Some((name.to_owned(), value?));
-        flags.limits.extend(own.into_iter().filter_map(set));
+        flags.limits.extend(self.own);
         Ok(())
     }
 }

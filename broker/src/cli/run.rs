@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, ReportedError, ReportedFinding, Status};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use futures_util::FutureExt as _;
 use sandbox_protocol::ConsoleLevel;
 
 use super::approvers::{self, ApprovalOptions};
-use super::options::{
-    LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, TscOptions, usage,
-};
+use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::progress::ProgressLine;
 use super::resume::{ResumeFlags, Resumed};
 use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, BuildError, Cancel, CheckPolicy, Script};
-use crate::config::{Config, Environment};
+use crate::config::{
+    BrokerSettings, CompilerSettings, Config, EngineSettings, Environment, RunSettings, Settings,
+};
 use crate::render::{self, escape};
 use crate::run_event::RunEvent;
 use airlock_sandbox::{JsEngine, SandboxError};
@@ -43,13 +43,17 @@ pub(super) struct RunOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
-    #[command(flatten, next_help_heading = "Tools")]
-    search: SearchOptions,
+    #[command(flatten)]
+    broker: BrokerSettings,
     /// What happens if the check finds definite errors in the script: stop or warn [default: stop]
-    #[arg(long, value_enum, default_value_t = CheckMode::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
-    check: CheckMode,
+    #[arg(long, value_enum, default_value_t = CheckPolicy::Stop, hide_default_value = true, value_name = "MODE", help_heading = "Run")]
+    check: CheckPolicy,
     #[command(flatten, next_help_heading = "Run")]
-    tsc: TscOptions,
+    compiler: CompilerSettings,
+    #[command(flatten)]
+    settings: RunSettings,
+    #[command(flatten)]
+    engine: EngineSettings,
     #[command(flatten, next_help_heading = "Approval")]
     approval: ApprovalOptions,
     #[command(flatten, next_help_heading = "Limits")]
@@ -69,18 +73,6 @@ pub(super) struct RunOptions {
     resume: ResumeFlags,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always (after each entry), writes (before each call that
-    /// may write, at the end of a run with such a call, and before a grant for several runs
-    /// becomes valid) or never [default: writes]
-    #[arg(long, value_name = "WHEN", help_heading = "Journal")]
-    fsync: Option<String>,
-    /// What to do with arguments that a tool's schema neither names nor forbids: warn or refuse
-    /// [default: warn]
-    #[arg(long, value_name = "WHAT", help_heading = "Run")]
-    unknown_keys: Option<String>,
-    /// Script engine: boa or quickjs [default: boa]
-    #[arg(long, value_name = "NAME", help_heading = "Run")]
-    engine: Option<String>,
     /// Run the script again whenever its file, or the file of --input, changes
     #[arg(long, help_heading = "Run", conflicts_with = "code")]
     watch: bool,
@@ -90,23 +82,6 @@ pub(super) struct RunOptions {
     /// Print only console lines, questions and problems on stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CheckMode {
-    /// Do not start a script that has definite errors
-    Stop,
-    /// Report the errors, and run the script
-    Warn,
-}
-
-impl From<CheckMode> for CheckPolicy {
-    fn from(mode: CheckMode) -> Self {
-        match mode {
-            CheckMode::Stop => Self::Stop,
-            CheckMode::Warn => Self::Warn,
-        }
-    }
 }
 
 pub(super) fn run(options: RunOptions, environment: &Environment) -> Outcome {
@@ -176,12 +151,14 @@ fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Probl
     let mut flags = options.servers.clone().into_flags()?;
     options.rules.clone().add_to(&mut flags);
     options.limits.clone().add_to(&mut flags)?;
-    flags.state_dir.clone_from(&options.state.state_dir);
-    flags.fsync.clone_from(&options.fsync);
-    flags.embeddings.clone_from(&options.search.embeddings);
-    flags.unknown_keys.clone_from(&options.unknown_keys);
-    flags.engine.clone_from(&options.engine);
-    options.tsc.add_to(&mut flags);
+    flags.settings = Settings {
+        state: options.state.clone(),
+        broker: options.broker.clone(),
+        compiler: options.compiler.clone(),
+        run: options.settings.clone(),
+        engine: options.engine.clone(),
+        ..flags.settings
+    };
     Config::load(flags, environment)
 }
 
@@ -217,7 +194,7 @@ impl Source {
             }
         };
         let (name, text) = (script.name.clone(), script.text.clone());
-        let mut script = script.with_check(options.check.into());
+        let mut script = script.with_check(options.check);
         if let Some(argument) = &options.input {
             script = script.with_input(&input::input("--input", argument, &config.limits)?);
         }

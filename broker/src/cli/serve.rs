@@ -10,16 +10,16 @@ use tokio::sync::watch;
 
 use super::approvers;
 use super::listen::{Listen, ListenOptions};
-use super::options::{
-    LimitOptions, RuleOptions, SearchOptions, ServerOptions, StateOptions, usage,
-};
+use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
 use crate::broker::{Broker, Cancel, ServerState};
 use crate::client_bridge::DeclaredCapabilities;
-use crate::config::{ApproverChoice, Config, Environment, SuspendAfter};
+use crate::config::{
+    ApproverChoice, BrokerSettings, Config, EngineSettings, Environment, SuspendAfter,
+};
 use crate::private_file::StateDir;
 use crate::prune::{PruneRule, prune};
 use crate::render::counted;
@@ -46,17 +46,17 @@ pub(super) struct ServeOptions {
     servers: ServerOptions,
     #[command(flatten, next_help_heading = "Rules")]
     rules: RuleOptions,
-    #[command(flatten, next_help_heading = "Tools")]
-    search: SearchOptions,
+    #[command(flatten)]
+    broker: BrokerSettings,
     #[command(flatten, next_help_heading = "Transport")]
     door: ListenOptions,
     /// Which tools to list besides search_tools, get_tool_details, run_script, read_result and resume_run
-    #[arg(long, value_enum, default_value_t = ListModeArg::Code, help_heading = "Tools")]
-    tools: ListModeArg,
+    #[arg(long, value_enum, default_value_t = ListMode::Code, help_heading = "Tools")]
+    tools: ListMode,
     /// When the model gets the full tool descriptions. The model can call a tool only after it has
     /// received the tool's full description
-    #[arg(long, value_enum, default_value_t = DisclosureArg::Auto, help_heading = "Tools")]
-    disclosure: DisclosureArg,
+    #[arg(long, value_enum, default_value_t = Disclosure::Auto, help_heading = "Tools")]
+    disclosure: Disclosure,
     /// Size of the model's context in tokens, for `--disclosure auto`
     #[arg(
         long,
@@ -115,27 +115,11 @@ pub(super) struct ServeOptions {
     limits: LimitOptions,
     #[command(flatten, next_help_heading = "Journal")]
     state: StateOptions,
-    /// When to sync the journal to disk: always (after each entry), writes (before each call that
-    /// may write, at the end of a run with such a call, and before a grant for several runs
-    /// becomes valid) or never [default: writes]
-    #[arg(long, value_name = "WHEN", help_heading = "Journal")]
-    fsync: Option<String>,
-    /// Script engine: boa or quickjs [default: boa]
-    #[arg(long, value_name = "NAME", help_heading = "Limits")]
-    engine: Option<String>,
+    #[command(flatten)]
+    engine: EngineSettings,
     /// Print only problems on stderr
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ListModeArg {
-    /// No further tools: the model calls tools in scripts
-    Code,
-    /// Every tool with a short description, so that the model can also call tools directly
-    Progressive,
-    /// Only call_tool, which can call any tool; the list never changes
-    Stable,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -150,17 +134,6 @@ enum PassArg {
     Logging,
     /// Nothing; allowed only as the single value
     None,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DisclosureArg {
-    /// With the tool list if all descriptions together fit into `--disclosure-share`; otherwise on
-    /// request
-    Auto,
-    /// On request only
-    Progressive,
-    /// Always with the tool list
-    Full,
 }
 
 pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
@@ -220,16 +193,8 @@ fn settings(options: &ServeOptions) -> Result<ServeSettings, Problem> {
         start_wait: duration("--start-wait", &options.start_wait)?,
         pause_after: pause_after.transpose()?,
         description_chars_max: options.description_chars,
-        mode: match options.tools {
-            ListModeArg::Code => ListMode::Code,
-            ListModeArg::Progressive => ListMode::Progressive,
-            ListModeArg::Stable => ListMode::Stable,
-        },
-        disclosure: match options.disclosure {
-            DisclosureArg::Auto => Disclosure::Auto,
-            DisclosureArg::Progressive => Disclosure::Progressive,
-            DisclosureArg::Full => Disclosure::Full,
-        },
+        mode: options.tools,
+        disclosure: options.disclosure,
         context_tokens: options.context_tokens,
         disclosure_percent: options.disclosure_share,
         ..ServeSettings::default()
@@ -256,10 +221,9 @@ pub(super) fn load(options: ServeOptions, environment: &Environment) -> Result<C
     let mut flags = options.servers.into_flags()?;
     options.rules.add_to(&mut flags);
     options.limits.add_to(&mut flags)?;
-    flags.state_dir = options.state.state_dir;
-    flags.fsync = options.fsync;
-    flags.engine = options.engine;
-    flags.embeddings = options.search.embeddings;
+    flags.settings.state = options.state;
+    flags.settings.broker = options.broker;
+    flags.settings.engine = options.engine;
     let words = |passed: Vec<PassArg>| passed.into_iter().map(PassArg::word).collect();
     flags.pass = options.pass.map(words);
     flags.offer = options.offer;

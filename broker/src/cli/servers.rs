@@ -9,7 +9,7 @@ use clap::Args;
 use codegen::closest::closest;
 use serde_json::{Value, json};
 
-use super::options::{ServerOptions, StateOptions, usage};
+use super::options::{ServerView, usage};
 use super::progress::ProgressLine;
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json, runtime};
@@ -29,16 +29,11 @@ pub(super) struct ServersOptions {
     /// Show only these servers [default: all]
     #[arg(value_name = "SERVER")]
     names: Vec<String>,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
-    #[command(flatten)]
-    state: StateOptions,
     /// Also print what each server wrote to its stderr
     #[arg(long)]
     stderr: bool,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) view: ServerView,
 }
 
 /// What one attempt to connect to a server has shown.
@@ -53,15 +48,13 @@ pub(super) struct CheckedServer {
 }
 
 pub(super) fn run(options: ServersOptions, environment: &Environment) -> Outcome {
-    let screen = Screen::of_process(environment, options.json);
-    let may_fail = options.servers.skip_unreachable;
-    let mut flags = options.servers.into_flags()?;
-    flags.state_dir = options.state.state_dir;
-    let config = Config::load(flags, environment)?;
-    config.warnings.iter().for_each(|it| screen.warning(it));
+    let screen = Screen::of_process(environment, options.view.json);
+    let may_fail = options.view.servers.skip_unreachable;
+    let is_json = options.view.json;
+    let config = options.view.load(environment, &screen)?;
     let servers = chosen(&config, &options.names)?;
     let checked = runtime()?.block_on(check(&servers, &config, &screen));
-    if options.json {
+    if is_json {
         let servers: Vec<Value> = checked
             .iter()
             .map(|it| it.json(&config.secrets, options.stderr))

@@ -18,13 +18,13 @@ use codegen::stub::{ServerStubs, StubTable, ToolStub};
 use serde_json::{Value, json};
 
 use super::connect::is_about_runs;
-use super::options::{ServerOptions, StateOptions, usage};
+use super::options::{ServerView, usage};
 use super::run::build_problem;
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json, runtime};
 use crate::broker::Broker;
 use crate::broker::tool_discovery::{self, OwnTools};
-use crate::config::{Config, Environment};
+use crate::config::Environment;
 use crate::render::escape;
 
 #[derive(Debug, Args)]
@@ -41,13 +41,8 @@ pub(super) struct TypesOptions {
     /// Read tools from a saved tools/list result ([NAME=]FILE) instead of connecting to servers
     #[arg(long, value_name = "FILE")]
     from: Vec<String>,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
     #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object: tools, declarations, degraded, problems
-    #[arg(long)]
-    pub(super) json: bool,
+    pub(super) view: ServerView,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -133,9 +128,9 @@ pub(super) fn run(options: TypesOptions, environment: &Environment) -> Outcome {
         let why = "levels of detail exist only for TypeScript declarations";
         return Err(usage(what, why, "remove `--detail` or `--format`"));
     }
-    let (format, detail, is_json) = (options.format, options.detail, options.json);
+    let (format, detail, is_json) = (options.format, options.detail, options.view.json);
     let wanted = options.patterns.clone();
-    let may_miss = options.servers.skip_unreachable;
+    let may_miss = options.view.servers.skip_unreachable;
     let (mut found, extraction) = found(options, environment, &screen)?;
     let denied = std::mem::take(&mut found.denied);
     let chosen = |server: &str, tool: &str| {
@@ -193,15 +188,9 @@ fn found(
     screen: &Screen,
 ) -> Result<(TypeSource, bool), Problem> {
     if !options.from.is_empty() {
-        saved::refuse_servers(&options.servers)?;
+        saved::refuse_servers(&options.view.servers)?;
     }
-    let mut flags = options.servers.into_flags()?;
-    flags.state_dir = options.state.state_dir;
-    let config = Config::load(flags, environment)?;
-    config
-        .warnings
-        .iter()
-        .for_each(|warning| screen.warning(warning));
+    let config = options.view.load(environment, screen)?;
     let extraction = config.extract.is_some();
     if !options.from.is_empty() {
         return Ok((saved::for_config(&options.from, &config)?, extraction));

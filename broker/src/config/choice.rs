@@ -1,12 +1,59 @@
-//! What to write instead of a value, a name or a path that is not valid.
+//! Settings that are one of a few words, and what to write instead of a value, a name or a path that
+//! is not valid.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use codegen::closest::closest;
+use serde::de::Error as _;
+use serde::{Deserialize as _, Deserializer};
 
 /// Maximum number of files that a message names.
 const FILES_MAX: usize = 8;
+
+/// A value that is one of a few words, in flags and files.
+pub(crate) trait Choice: Copy + Send + Sync + 'static {
+    const ALL: &'static [Self];
+
+    fn name(self) -> &'static str;
+}
+
+pub(crate) fn names<T: Choice>() -> Vec<&'static str> {
+    T::ALL.iter().map(|it| it.name()).collect()
+}
+
+/// Parses a value. An error is the reason.
+pub(crate) fn parse<T: Choice>(text: &str) -> Result<T, String> {
+    let named = T::ALL.iter().copied().find(|it| it.name() == text);
+    named.ok_or_else(|| format!("invalid value `{text}`; expected {}", list(&names::<T>())))
+}
+
+/// Parses a flag.
+pub(crate) fn parser<T: Choice>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names::<T>()).try_map(|text| parse::<T>(&text))
+}
+
+/// Parses a key of a file.
+pub(crate) fn of_file<'de, D: Deserializer<'de>, T: Choice>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).map(Some).map_err(D::Error::custom)
+}
+
+/// Lists words, such as `always, writes or never`.
+pub(crate) fn list(words: &[&str]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// Returns the words of a list.
+pub(super) fn listed(list: &str) -> Vec<&str> {
+    list.split(", ").flat_map(|it| it.split(" or ")).collect()
+}
 
 /// Returns the closest of the valid values, or all of them.
 pub(crate) fn one_of(text: &str, valid: &[&str]) -> String {
@@ -68,6 +115,14 @@ mod tests {
             one_of("x", &["always", "never"]),
             "write `always` or `never`"
         );
+    }
+
+    #[test]
+    fn words_are_listed_and_read_back() {
+        for words in [&["a"][..], &["a", "b"], &["a", "b", "c"]] {
+            assert_eq!(listed(&list(words)), words);
+        }
+        assert_eq!(list(&["a", "b", "c"]), "a, b or c");
     }
 
     #[test]

@@ -8,31 +8,25 @@ use airlock_core::level::Level;
 use airlock_core::problem::Problem;
 use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeTable, Deserializer};
 
 use super::extract::FileExtract;
 use super::invalid;
 use super::labels::{self, FileFlow, LabelTables};
-use super::located::{LineIndex, LocatedText, unreadable};
+use super::located::{LineIndex, LocatedText, unreadable, unreadable_at};
 use super::oauth::FileOauth;
 use super::policies::PolicyPath;
 use super::server::DeclaredServer;
 use super::server_table::ServerTable;
-use super::tsc::FileTsc;
+use super::settings::Settings;
 
 /// The content of one file. Placeholders are not resolved yet.
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
-    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) settings: Settings,
     pub(crate) labels_keep: Option<LocatedText>,
     pub(crate) suspend_after: Option<LocatedText>,
     pub(crate) journals_keep: Option<LocatedText>,
-    pub(crate) descriptions: Option<PathBuf>,
-    pub(crate) lock: Option<PathBuf>,
-    pub(crate) embeddings: Option<PathBuf>,
-    pub(crate) fsync: Option<LocatedText>,
-    pub(crate) unknown_keys: Option<LocatedText>,
-    pub(crate) engine: Option<LocatedText>,
-    pub(crate) tsc: Option<FileTsc>,
     pub(crate) approver: Option<LocatedText>,
     pub(crate) anchor: Option<LocatedText>,
     pub(crate) extract: Option<(FileExtract, String)>,
@@ -47,22 +41,15 @@ pub(crate) struct FileConfig {
     pub(crate) offer: Vec<LocatedText>,
 }
 
+/// The keys that are not [`Settings`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    state_dir: Option<PathBuf>,
     labels_keep: Option<Spanned<String>>,
     /// How long a run of a host waits for people, before it is suspended.
     suspend_after: Option<Spanned<String>>,
     /// How long the journals of a run chain are kept.
     journals_keep: Option<Spanned<String>>,
-    descriptions: Option<PathBuf>,
-    lock: Option<PathBuf>,
-    embeddings: Option<PathBuf>,
-    fsync: Option<Spanned<String>>,
-    unknown_keys: Option<Spanned<String>>,
-    engine: Option<Spanned<String>>,
-    tsc: Option<FileTsc>,
     approver: Option<Spanned<String>>,
     anchor: Option<Spanned<String>>,
     extract: Option<Spanned<FileExtract>>,
@@ -120,8 +107,19 @@ const LIMITS_MAX: usize = 100;
 /// Parses a file. `name` is its name in messages and origins.
 pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
     let help = "correct the file; docs/configuration.md lists all keys";
-    let document: Document =
-        toml::from_str(text).map_err(|error| unreadable(name, text, &error, help))?;
+    let failed = |error: toml::de::Error| unreadable(name, text, &error, help);
+    let mut table = DeTable::parse(text).map_err(failed)?;
+    let settings = Settings::take(table.get_mut()).map_err(failed)?;
+    let keys: Vec<_> = table.get_ref().keys().map(Spanned::span).collect();
+    let document = Document::deserialize(Deserializer::from(table)).map_err(|error| {
+        let mut why = error.message().to_owned();
+        if error.span().is_some_and(|span| keys.contains(&span)) {
+            let flags = Settings::flags();
+            let settings = flags.get_arguments().filter(|it| it.get_id() != "no_tsc");
+            settings.for_each(|it| why.push_str(&format!(", `{}`", it.get_id())));
+        }
+        unreadable_at(name, text, error.span(), why, help)
+    })?;
     let limits = document.limits.len();
     if limits > LIMITS_MAX {
         let why = format!("the file has {limits} limits; the maximum is {LIMITS_MAX}");
@@ -173,17 +171,10 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<FileConfig, Problem> {
         table.into_inner().declare(server, origin)
     });
     Ok(FileConfig {
-        state_dir: document.state_dir,
+        settings,
         labels_keep: document.labels_keep.map(located),
         suspend_after: document.suspend_after.map(located),
         journals_keep: document.journals_keep.map(located),
-        descriptions: document.descriptions,
-        lock: document.lock,
-        embeddings: document.embeddings,
-        fsync: document.fsync.map(located),
-        unknown_keys: document.unknown_keys.map(located),
-        engine: document.engine.map(located),
-        tsc: document.tsc,
         pass: document
             .pass
             .map(|it| it.into_iter().map(located).collect()),

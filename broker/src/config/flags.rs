@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::Settings;
+
 /// The flags as they were written, before anything is validated.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
@@ -20,21 +22,8 @@ pub struct Flags {
     /// Limits: a name of [`super::limit_settings`], and the value as it was written.
     pub limits: Vec<(String, String)>,
     pub state_dir: Option<PathBuf>,
-    /// The folder of tool files.
-    pub descriptions: Option<PathBuf>,
-    /// The lock file that servers are compared with.
-    pub lock: Option<PathBuf>,
-    /// The folder of an embedding model, so that search also finds words of similar meaning.
-    pub embeddings: Option<PathBuf>,
-    pub fsync: Option<String>,
-    /// `warn` or `refuse`.
-    pub unknown_keys: Option<String>,
-    /// `boa` or `quickjs`.
-    pub engine: Option<String>,
-    /// The TypeScript compiler that checks scripts.
-    pub tsc: Option<PathBuf>,
-    /// Whether no TypeScript compiler is used.
-    pub no_tsc: bool,
+    /// The settings that are also keys of a file. `state_dir` comes first.
+    pub settings: Settings,
     /// The path of this program, if its built-in demo server is added as `demo`.
     pub demo: Option<PathBuf>,
     /// Whether missing configured roots are only warnings, because no call is made.

@@ -134,6 +134,23 @@ pub fn settings() -> impl Iterator<Item = LimitSetting> {
 }
 
 impl LimitSetting {
+    /// Returns the limit's own flag, if it has one.
+    pub(crate) fn argument(&self) -> Option<clap::Arg> {
+        let value_name = match self.unit {
+            Unit::Milliseconds => "DURATION",
+            Unit::Bytes => "SIZE",
+            Unit::Count => "N",
+        };
+        let default = self.show(&LimitSet::default());
+        let help = format!("Maximum {} [default: {default}]", self.what);
+        let flag = clap::Arg::new(self.name)
+            .long(self.flag?.trim_start_matches('-'))
+            .value_name(value_name)
+            .allow_negative_numbers(self.unit == Unit::Count)
+            .help(help);
+        Some(flag)
+    }
+
     /// Formats the value of the limit for people.
     #[must_use]
     pub fn show(&self, limits: &LimitSet) -> String {

@@ -1,9 +1,11 @@
 //! Texts with their positions in configuration files, for messages.
 
+use std::ops::Range;
+
 use airlock_core::problem::Problem;
 use codegen::closest::closest;
 
-use super::invalid;
+use super::{choice, invalid};
 
 /// A text with its position, such as `airlock.toml:12`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,17 +14,41 @@ pub(crate) struct LocatedText {
     pub(crate) origin: String,
 }
 
-/// Returns the problem of an invalid document: the line, the reason, and the known key that is
+/// Returns the problem of an invalid document: the line, the reason, and the known word that is
 /// closest to an unknown one.
 pub(super) fn unreadable(name: &str, text: &str, error: &toml::de::Error, help: &str) -> Problem {
-    let line = error
-        .span()
-        .map(|span| format!(", line {}", LineIndex::new(text).line(span.start)))
-        .unwrap_or_default();
     // The full error text quotes the file, which may contain secrets, so only the message is used.
-    let why = error.message().to_owned();
+    unreadable_at(name, text, error.span(), error.message().to_owned(), help)
+}
+
+pub(super) fn unreadable_at(
+    name: &str,
+    text: &str,
+    span: Option<Range<usize>>,
+    why: String,
+    help: &str,
+) -> Problem {
+    let start = span.map(|span| span.start);
+    let line = start.map(|start| LineIndex::new(text).line(start));
+    if let Some(((found, expected), line)) = invalid_value(&why).zip(line) {
+        let before = start
+            .and_then(|start| text.get(..start))
+            .unwrap_or_default();
+        let key = before.rsplit('\n').next().unwrap_or_default();
+        let key = key.split('=').next().unwrap_or_default().trim();
+        let what = format!("invalid value for `{key}` ({name}:{line})");
+        let next = choice::one_of(found, &choice::listed(expected));
+        return invalid(what, &why, next);
+    }
+    let line = line.map_or_else(String::new, |line| format!(", line {line}"));
     let next = meant(&why).map_or_else(|| help.to_owned(), |key| format!("did you mean `{key}`?"));
     invalid(format!("{name}{line} is invalid"), why, next)
+}
+
+/// Returns the value, and the expected words, in a message of [`choice::parse`].
+fn invalid_value(why: &str) -> Option<(&str, &str)> {
+    why.strip_prefix("invalid value `")?
+        .split_once("`; expected ")
 }
 
 /// Returns the known key in a message such as "unknown field `x`, expected one of `y`, `z`" that is

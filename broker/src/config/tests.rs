@@ -18,7 +18,7 @@ fn defaults_apply_and_journal_has_a_place() {
     let scratch = TempDir::new();
     let config = Config::load(Flags::default(), &home(&scratch)).unwrap();
     assert_eq!(config.limits, Limits::default());
-    assert_eq!(config.fsync, Fsync::Writes);
+    assert_eq!(config.settings.broker.fsync, None);
     assert_eq!(
         config.state_dir,
         scratch.path().join(".local/state/airlock")
@@ -140,13 +140,6 @@ fn contradictory_or_unreadable_config_is_a_problem() {
         ),
         (
             Flags {
-                fsync: Some("sometimes".into()),
-                ..Flags::default()
-            },
-            "invalid value for `fsync` (--fsync)",
-        ),
-        (
-            Flags {
                 limits: vec![("time".into(), "1".into())],
                 ..Flags::default()
             },
@@ -199,27 +192,33 @@ fn all_sources_together_have_a_maximum_number_of_servers() {
 fn engine_from_flag_then_file_then_environment() {
     let scratch = TempDir::new();
     let home = scratch.path().to_str().unwrap().to_owned();
-    let engine = |file: &str, flag: Option<&str>, variable: &str| {
+    let engine = |file: &str, flag: Option<JsEngine>, variable: &str| {
         let environment =
             Environment::from([("HOME", home.as_str()), ("AIRLOCK_ENGINE", variable)]);
         let flags = Flags {
             config: Some(scratch.file("engine.toml", file)),
-            engine: flag.map(str::to_owned),
+            settings: Settings {
+                engine: EngineSettings { engine: flag },
+                ..Settings::default()
+            },
             ..Flags::default()
         };
-        Config::load(flags, &environment).map(|config| config.engine.name())
+        let engine = |config: Config| config.settings.engine.engine.unwrap_or_default();
+        Config::load(flags, &environment).map(|config| engine(config).name())
     };
     assert_eq!(engine("", None, ""), Ok("boa"));
     assert_eq!(engine("", None, "quickjs"), Ok("quickjs"));
     assert_eq!(engine("engine = 'boa'", None, "quickjs"), Ok("boa"));
-    assert_eq!(engine("engine = 'boa'", Some("quickjs"), ""), Ok("quickjs"));
-    let problem = engine("", Some("v8"), "").unwrap_err();
-    assert_eq!(problem.code, "usage");
+    assert_eq!(
+        engine("engine = 'boa'", Some(JsEngine::QuickJs), ""),
+        Ok("quickjs")
+    );
+    let problem = engine("", None, "v8").unwrap_err();
+    assert_eq!(problem.code, "config-invalid");
     assert!(
         problem.why.contains("expected boa or quickjs"),
         "{problem:?}"
     );
-    assert_eq!(engine("", None, "v8").unwrap_err().code, "config-invalid");
 }
 
 #[test]
@@ -240,9 +239,18 @@ fn paths_are_relative_to_their_config_file() {
     };
     let config = Config::load(flags, &home(&scratch)).unwrap();
     assert_eq!(config.state_dir, project.join("state"));
-    assert_eq!(config.descriptions, Some(project.join("words")));
-    assert_eq!(config.lock, Some(project.join("airlock.lock")));
-    assert_eq!(config.embeddings, Some(project.join("model")));
+    assert_eq!(
+        config.settings.tools.descriptions,
+        Some(project.join("words"))
+    );
+    assert_eq!(
+        config.settings.tools.lock,
+        Some(project.join("airlock.lock"))
+    );
+    assert_eq!(
+        config.settings.broker.embeddings,
+        Some(project.join("model"))
+    );
     let real = project.canonicalize().unwrap();
     assert_eq!(config.flow.roots["sources"], real.join("sources"));
     assert_eq!(config.flow.roots["project"], real);

@@ -1,11 +1,12 @@
 //! The setting that selects the TypeScript compiler for the check of scripts.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
 /// The TypeScript compiler. By default, the configuration selects a native compiler on `PATH`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "FileTsc")]
 pub enum TscChoice {
     #[default]
     Never,
@@ -15,26 +16,19 @@ pub enum TscChoice {
 }
 
 /// The setting in a file: `tsc = "/opt/typescript/tsc"`, `tsc = true` or `tsc = false`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
-pub(crate) enum FileTsc {
+enum FileTsc {
     Whether(bool),
     At(PathBuf),
 }
 
-impl FileTsc {
-    /// Returns the choice, with a path relative to the folder of the file.
-    pub(super) fn beside(self, folder: &Path) -> TscChoice {
-        match self {
-            Self::Whether(false) => TscChoice::Never,
-            Self::Whether(true) => TscChoice::OnPath,
-            Self::At(path) => TscChoice::At(folder.join(path)),
+impl From<FileTsc> for TscChoice {
+    fn from(setting: FileTsc) -> Self {
+        match setting {
+            FileTsc::Whether(false) => Self::Never,
+            FileTsc::Whether(true) => Self::OnPath,
+            FileTsc::At(path) => Self::At(path),
         }
     }
-}
-
-/// Returns the choice of the command line, if it contains one.
-pub(super) fn of_flags(path: Option<PathBuf>, no: bool) -> Option<TscChoice> {
-    let named = path.map(TscChoice::At);
-    if no { Some(TscChoice::Never) } else { named }
 }

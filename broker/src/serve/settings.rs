@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use airlock_core::limits::Limits;
 use airlock_core::session::FetchRate;
+use clap::ValueEnum;
 use rustix::process::{Resource, getrlimit};
 
 use crate::broker::tool_index::DeclareLimit;
@@ -16,25 +17,27 @@ use crate::host_record::{CallerKey, RecordTimes};
 const SUSPEND_AFTER: Duration = Duration::from_secs(60);
 
 /// The tools that `tools/list` contains in addition to airlock's own tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ListMode {
-    /// No other tools; scripts call them.
+    /// No further tools: the model calls tools in scripts
     #[default]
     Code,
-    /// Every tool; each can be called directly once it is disclosed. Tools are in minimal form,
-    /// unless everything is disclosed at once.
+    /// Every tool with a short description, so that the model can also call tools directly
     Progressive,
-    /// Only `call_tool`, so that the list never changes.
+    /// Only call_tool, which can call any tool; the list never changes
     Stable,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// When the model gets the full tool descriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Disclosure {
-    /// All tools at once if their declarations fit into the configured share of the context, else
-    /// progressively.
+    /// With the tool list if all descriptions together fit into `--disclosure-share`; otherwise on
+    /// request
     #[default]
     Auto,
+    /// On request only
     Progressive,
+    /// Always with the tool list
     Full,
 }
 

@@ -10,6 +10,7 @@ use crate::pages;
 fn reference_and_help_list_every_limit() {
     let reference = pages::read("docs/limits.md").text;
     let help = Home::new().run(["run", "--help"]).expect_code(0).stdout;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let defaults = LimitSet::default();
     for limit in limit_settings() {
         let flag = limit.flag.map(|it| format!("`{it}`")).unwrap_or_default();

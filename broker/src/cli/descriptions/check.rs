@@ -11,7 +11,7 @@ use codegen::validate::Severity;
 use serde_json::json;
 
 use super::{ServerDescriptions, ask, files};
-use crate::cli::options::{ServerOptions, StateOptions};
+use crate::cli::options::ServerView;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
@@ -23,13 +23,8 @@ pub(in crate::cli) struct DescriptionsCheckOptions {
     /// Folder to check [default: the configured folder, else tool_descriptions]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
     #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(super) view: ServerView,
 }
 
 /// The result of the check. Errors fail the check; warnings are only reported.
@@ -46,7 +41,8 @@ pub(super) fn run(
     environment: &Environment,
     screen: &Screen,
 ) -> Outcome {
-    let (said, configured) = ask(options.servers, options.state, environment, screen)?;
+    let is_json = options.view.json;
+    let (said, configured) = ask(options.view, environment, screen)?;
     let loaded = files(options.folder, configured, said.configured.clone()).load()?;
     let mut found = CheckSummary {
         errors: loaded.problems.clone(),
@@ -57,7 +53,7 @@ pub(super) fn run(
     }
     found.warnings.iter().for_each(|it| screen.warning(it));
     found.errors.iter().for_each(|it| screen.problem(it));
-    if options.json {
+    if is_json {
         print_json(&json!({
             "files": found.files, "errors": found.errors, "warnings": found.warnings,
             "unchecked_servers": found.unchecked,

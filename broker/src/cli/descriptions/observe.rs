@@ -13,7 +13,7 @@ use codegen::observe::Observation;
 use serde_json::{Map, Value, json};
 
 use super::{ask, files};
-use crate::cli::options::{ServerOptions, StateOptions, usage};
+use crate::cli::options::{ServerView, usage};
 use crate::cli::runs::unreadable;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -33,13 +33,8 @@ pub(in crate::cli) struct ObserveOptions {
     /// Write the proposals into tool files in this folder, for tools without a result type
     #[arg(long, value_name = "FOLDER")]
     to: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
     #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(super) view: ServerView,
 }
 
 /// The results that the journals of some runs contain.
@@ -73,7 +68,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
             next,
         ));
     }
-    let state = StateDir::existing(options.state.clone().load(environment)?.state_dir)?;
+    let state = StateDir::existing(options.view.state.clone().load(environment)?.state_dir)?;
     let runs = if options.all {
         state.runs_newest_first().map_err(unreadable)?
     } else {
@@ -93,8 +88,9 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
         }
     }
     let mut servers = Vec::new();
-    if options.servers.names_any() {
-        let (said, _) = ask(options.servers, options.state, environment, screen)?;
+    let is_json = options.view.json;
+    if options.view.servers.names_any() {
+        let (said, _) = ask(options.view, environment, screen)?;
         let declares = |id: &ToolId| {
             said.tool(&id.server.0, &id.tool.0)
                 .is_some_and(|it| it.output_schema.is_some())
@@ -109,7 +105,7 @@ pub(super) fn run(options: ObserveOptions, environment: &Environment, screen: &S
         ));
     }
     match options.to {
-        Some(folder) => write(&observed, &files(Some(folder), None, servers), options.json),
+        Some(folder) => write(&observed, &files(Some(folder), None, servers), is_json),
         None => show(&observed),
     }
 }

@@ -9,7 +9,7 @@ use codegen::tool_file::pull::{PullOutcome, pull};
 use serde_json::{Value, json};
 
 use super::{ServerDescriptions, ask, files};
-use crate::cli::options::{ServerOptions, StateOptions};
+use crate::cli::options::ServerView;
 use crate::cli::screen::Screen;
 use crate::cli::servers::{no_servers, unknown_server};
 use crate::cli::{Outcome, exit, print, print_json};
@@ -28,17 +28,13 @@ pub(in crate::cli) struct PullOptions {
     /// Mark the edited files as compared with the servers' current descriptions
     #[arg(long)]
     accept: bool,
-    #[command(flatten, next_help_heading = "Servers")]
-    servers: ServerOptions,
     #[command(flatten)]
-    state: StateOptions,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(in crate::cli) json: bool,
+    pub(super) view: ServerView,
 }
 
 pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Screen) -> Outcome {
-    let (said, configured) = ask(options.servers, options.state, environment, screen)?;
+    let is_json = options.view.json;
+    let (said, configured) = ask(options.view, environment, screen)?;
     if said.servers.is_empty() {
         return Err(no_servers("there is nothing to pull"));
     }
@@ -58,13 +54,13 @@ pub(super) fn run(options: PullOptions, environment: &Environment, screen: &Scre
     for tool in said.descriptions.iter().filter(chosen) {
         let (word, name) = one(&files, &loaded, tool, options.accept)?;
         edited += usize::from(word == "edited");
-        if options.json {
+        if is_json {
             rows.push(json!({"tool": format!("{}.{}", tool.server, tool.name), "file": name, "done": word}));
         } else {
             print(&format!("{word:9} {}\n", escape::line(&name)))?;
         }
     }
-    if options.json {
+    if is_json {
         print_json(&json!({ "files": rows }))?;
     }
     if edited > 0 {

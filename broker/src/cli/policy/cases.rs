@@ -73,8 +73,8 @@ impl TestOptions {
             ..Flags::default()
         };
         let config = Config::load(flags, environment)?;
-        let folder = config.descriptions.clone();
-        let found = match self.lock.as_ref().or(config.lock.as_ref()) {
+        let folder = config.settings.tools.descriptions.clone();
+        let found = match self.lock.as_ref().or(config.settings.tools.lock.as_ref()) {
             _ if !self.from.is_empty() => saved::read(&self.from, folder)?,
             Some(lock) => saved::locked(lock, folder)?,
             None => {

@@ -56,7 +56,7 @@ impl SourceOptions {
     /// Returns the flags that name the file of the tools, as a shell reads them. There are none if
     /// the tools come from servers.
     pub(super) fn file_flags(&self) -> Option<String> {
-        let lock = self.servers.lock.iter();
+        let lock = self.servers.tools.lock.iter();
         let lock = lock.map(|it| ("--lock", it.display().to_string()));
         let from = self.from.iter().map(|it| ("--from", it.clone()));
         let flags = lock.chain(from);
@@ -72,7 +72,7 @@ impl SourceOptions {
         environment: &Environment,
         screen: &Screen,
     ) -> Result<RuleSources, LoadError> {
-        if self.from.is_empty() && self.servers.lock.is_none() {
+        if self.from.is_empty() && self.servers.tools.lock.is_none() {
             self.connect(folders, environment, screen)
         } else {
             self.read(folders, environment, screen)
@@ -140,7 +140,7 @@ impl SourceOptions {
         environment: &Environment,
         screen: &Screen,
     ) -> Result<RuleSources, LoadError> {
-        let (lock, from) = (self.servers.lock.clone(), self.from.clone());
+        let (lock, from) = (self.servers.tools.lock.clone(), self.from.clone());
         if self.servers.connects() || (lock.is_some() && !from.is_empty()) {
             let why = "--from and --lock read the tools from a file and connect to no server";
             let next = "use only one of --from, --lock and the server options";
@@ -148,7 +148,7 @@ impl SourceOptions {
         }
         let config = Config::load(self.into_flags(folders)?, environment)?;
         config.warnings.iter().for_each(|it| screen.warning(it));
-        let folder = config.descriptions.clone();
+        let folder = config.settings.tools.descriptions.clone();
         let found = match &lock {
             Some(lock) => saved::locked(lock, folder)?,
             None => saved::read(&from, folder)?,

@@ -32,7 +32,7 @@ pub(in crate::cli) fn for_config(
     sources: &[String],
     config: &Config,
 ) -> Result<TypeSource, Problem> {
-    let found = read(sources, config.descriptions.clone())?;
+    let found = read(sources, config.settings.tools.descriptions.clone())?;
     let rules = rules_of(config, &found.descriptions).map_err(build_problem)?;
     let id = |it: &Description| {
         let server = ServerName(it.server.as_str().into());
