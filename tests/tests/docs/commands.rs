@@ -65,7 +65,7 @@ fn settings_name_the_commands_that_take_them() {
         let named: BTreeSet<&str> = named.split(", ").collect();
         for flag in flags(&shown.replace('`', "")) {
             let takes = |help: &String| help_flags(help).contains(&flag);
-            let commands = helps.of_commands.iter().filter(|(_, help)| takes(help));
+            let commands = helps.of_commands.iter().filter(|it| takes(it.1));
             let commands: BTreeSet<&str> = commands.map(|(name, _)| name.as_str()).collect();
             assert_eq!(named, commands, "{flag}");
             checked += 1;
