@@ -245,6 +245,23 @@ impl Broker {
             host: context.host,
             session: shares.session_name(),
         };
+        let share = &share;
+        let check = script_check::before_run(
+            &script,
+            broker,
+            (&known, &decision_context),
+            (share, cancel),
+        )
+        .await;
+        if check.rejection.is_none() && !check.findings.is_empty() {
+            let findings = check.findings.clone();
+            watch(RunEvent::Checked { findings });
+        }
+        // A run that makes no call does not become the newest one of a chain, so that the answers of
+        // people stay valid.
+        if let (Some(resume), Some(rejection)) = (&script.resume, &check.rejection) {
+            return failed_start::rejected(rejection.clone(), check.findings, resume);
+        }
         // Hosts' runs are tracked only if something depends on it.
         let is_tracked = broker.flow.is_some() || !shares.is_of_host();
         let mut record = JournalWriter::new(state.clone(), run.clone(), &broker.secrets);
@@ -280,18 +297,6 @@ impl Broker {
         let parent = script.trace_parent.as_deref();
         let mut trace = broker.telemetry.run(&run, parent, now_ms);
         let ids = trace.ids();
-        let share = &share;
-        let check = script_check::before_run(
-            &script,
-            broker,
-            (&known, &decision_context),
-            (share, cancel),
-        )
-        .await;
-        if check.rejection.is_none() && !check.findings.is_empty() {
-            let findings = check.findings.clone();
-            watch(RunEvent::Checked { findings });
-        }
         let limits = broker.limits_of(&script);
         let mut carried = script.carried;
         let worst = broker.worst_labels();

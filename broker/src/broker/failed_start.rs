@@ -1,7 +1,9 @@
 //! The reports of runs that were never started.
 
 use airlock_core::code::Code;
-use airlock_core::report::{Report, ReportedError, Status};
+use airlock_core::report::{CanResume, Report, ReportedError, ReportedFinding, Status};
+use airlock_core::resume::ResumeSpec;
+use airlock_core::resume::ledger::EntryState;
 
 use crate::chain_file::ChainFileError;
 use crate::shared_file::SharedError;
@@ -50,6 +52,28 @@ pub(super) fn not_resumed(error: &ChainFileError) -> Report {
     Report {
         error: Some(self::error(code, error.to_string())),
         ..never_started(code)
+    }
+}
+
+/// Returns the report of a script with definite errors that was to resume a run. The run is not
+/// resumed, and can be resumed with another script.
+pub(super) fn rejected(
+    error: ReportedError,
+    findings: Vec<ReportedFinding>,
+    resume: &ResumeSpec,
+) -> Report {
+    let entries = resume.ledger.entries().iter();
+    let returned = entries.filter(|it| it.state == EntryState::Returned && !it.is_superseded);
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Report {
+        findings,
+        can_resume: Some(CanResume {
+            run: resume.position.predecessor.run.0.to_string(),
+            recorded: count(returned.count()),
+            indeterminate: count(resume.ledger.unknown().count()),
+        }),
+        error: Some(error.clone()),
+        ..Report::empty(Status::Failed, Some(error.code))
     }
 }
 

@@ -114,6 +114,14 @@ impl Broker {
         Ok(script)
     }
 
+    /// Whether the rules differ from those of the newest run of a chain.
+    pub(crate) fn has_other_rules(&self, stored: &StoredChain) -> bool {
+        let rules = self.known().decision_context.rules.to_lines();
+        stored
+            .newest_started()
+            .is_some_and(|started| started.rules != rules)
+    }
+
     /// Returns the digest of a text as a journal records it, after secrets are masked.
     fn recorded_digest(&self, text: &[u8]) -> Digest {
         let masked = std::str::from_utf8(text)

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::grants::session_name;
 use super::options::usage;
+use super::resume::Resumed;
 use super::screen::Screen;
 use super::terminal_bridge::TerminalBridge;
 use crate::approver::{ApproverCommand, NeverApprover, SuspendingApprover, Terminal, Web};
@@ -46,12 +47,16 @@ impl ApprovalOptions {
         mut builder: Builder,
         config: &Config,
         screen: &Screen,
+        suspends: bool,
     ) -> Result<Builder, Problem> {
         if let Some(name) = &self.session {
             builder = builder.session(session_name(name)?);
         }
         let builder = add_grants(builder, &self.grants)?;
         let builder = builder.client_bridge(TerminalBridge::new(self.person(config), screen));
+        if suspends {
+            return Ok(builder.approver(SuspendingApprover));
+        }
         self.approver(builder, config, screen)
     }
 
@@ -74,11 +79,18 @@ impl ApprovalOptions {
         never || !self.grants.is_empty()
     }
 
-    /// Whether a run that waits only for people is suspended at once.
-    pub(super) fn suspends(&self, config: &Config) -> bool {
-        match self.approver.as_deref() {
-            Some(flag) => flag == "later",
-            None => !self.no_ask && config.approver == Some(ApproverChoice::Later),
+    /// Whether a run that waits only for people is suspended at once. If nothing says whom to ask
+    /// and there is no terminal, this holds for a run that resumes a suspended one: answers that
+    /// people gave meanwhile count, and other questions wait for `airlock runs answer` too.
+    pub(super) fn suspends(&self, config: &Config, resumed: Option<&Resumed>) -> bool {
+        match (self.approver.as_deref(), &config.approver) {
+            _ if self.no_ask => false,
+            (Some(flag), _) => flag == "later",
+            (None, Some(choice)) => *choice == ApproverChoice::Later,
+            (None, None) => {
+                let was_suspended = resumed.is_some_and(Resumed::is_suspended);
+                was_suspended && self.grants.is_empty() && Terminal::open().is_err()
+            }
         }
     }
 

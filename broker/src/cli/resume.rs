@@ -13,6 +13,7 @@ use codegen::closest::closest;
 use serde_json::{Value, json};
 
 use super::options::usage;
+use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::broker::{Broker, READS_MAX_AGE, ResumeOptions, Script};
 use crate::private_file::StateDir;
@@ -83,6 +84,12 @@ impl ResumeFlags {
 }
 
 impl Resumed {
+    /// Whether the run waits for people without a process.
+    pub(super) fn is_suspended(&self) -> bool {
+        let journal = self.stored.journals.last();
+        journal.is_some_and(|journal| journal.suspended().is_some())
+    }
+
     /// Returns the recorded script.
     pub(super) fn script(&self) -> Result<Script, Problem> {
         let script = self.stored.recorded_script();
@@ -90,7 +97,19 @@ impl Resumed {
     }
 
     /// Returns the script in the form that resumes the run.
-    pub(super) fn prepare(&self, broker: &Broker, script: Script) -> Result<Script, Problem> {
+    pub(super) fn prepare(
+        &self,
+        broker: &Broker,
+        script: Script,
+        screen: &Screen,
+    ) -> Result<Script, Problem> {
+        if broker.has_other_rules(&self.stored) {
+            screen.remark(&format!(
+                "note: the rules differ from those of run {}; the rules of now decide, and a person's \
+                 earlier answers do not count\n",
+                self.stored.chain.newest().0
+            ));
+        }
         let options = ResumeOptions {
             script: Some(script),
             reads_max_age: self.reads_max_age,

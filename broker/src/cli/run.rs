@@ -124,6 +124,7 @@ fn run_once(
             screen,
             cancel,
             options,
+            suspends: options.approval.suspends(&config, resumed.as_ref()),
             nobody_answers: options.approval.nobody_answers(&config),
             told: RefCell::default(),
         };
@@ -132,7 +133,7 @@ fn run_once(
             signals.started();
         }
         if let Some(resumed) = &resumed {
-            source.script = resumed.prepare(&broker, source.script)?;
+            source.script = resumed.prepare(&broker, source.script, screen)?;
         }
         let report = job.run(&broker, &source).await;
         let shown = job.show(&report, &source, !broker.catalog().has_others());
@@ -198,7 +199,7 @@ impl Source {
         if let Some(argument) = &options.input {
             script = script.with_input(&input::input("--input", argument, &config.limits)?);
         }
-        if options.approval.suspends(config) {
+        if options.approval.suspends(config, resumed) {
             script = script.suspended_after(Duration::ZERO);
         }
         if let Some(seed) = options.seed {
@@ -214,6 +215,8 @@ struct RunJob<'a> {
     screen: &'a Screen,
     cancel: &'a Cancel,
     options: &'a RunOptions,
+    /// Whether a run that waits only for people is suspended at once.
+    suspends: bool,
     /// Whether calls that need approval can only be allowed by a grant.
     nobody_answers: bool,
     /// The findings of the check that were shown before the script ran.
@@ -224,7 +227,10 @@ impl RunJob<'_> {
     async fn connect(&self, config: Config) -> Result<Broker, Problem> {
         let required = !self.options.servers.skip_unreachable;
         let builder = Broker::builder().servers_required(required).discovery(true);
-        let builder = self.options.approval.equip(builder, &config, self.screen)?;
+        let builder = self
+            .options
+            .approval
+            .equip(builder, &config, self.screen, self.suspends)?;
         let screen = self.screen.clone();
         let builder = builder.warnings(move |problem| screen.warning(problem));
         let builder = builder.project(self.options.servers.project()?);

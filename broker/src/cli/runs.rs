@@ -16,6 +16,7 @@ use airlock_core::id::{CallId, RunId};
 use airlock_core::journal::{Body, Verdict, VerifiedJournal, read};
 use airlock_core::problem::Problem;
 use airlock_core::report::Status;
+use airlock_core::resume::chain::StoredAnswerWord;
 use clap::Subcommand;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -161,12 +162,41 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
         let path = state.journal_path(&run);
         let path = escape::line(&path.to_string_lossy()).into_owned();
         print(&format!(
-            "run {}\n{}journal: {path}\n",
+            "run {}\n{}{}journal: {path}\n",
             run.0,
-            render::history(&journal)
+            render::history(&journal),
+            in_chain(state, &run, &journal),
         ))?;
     }
     Ok(exit::DONE)
+}
+
+/// Describes what the file of the chain says about a run: answers that were given while no process
+/// of the run existed, and the run that resumed it.
+fn in_chain(state: &StateDir, run: &RunId, journal: &VerifiedJournal) -> String {
+    let chain = journal.started().and_then(|started| started.chain.as_ref());
+    let root = chain.map_or(run, |position| &position.root);
+    let Ok(chain) = state.chain(root).load() else {
+        return String::new();
+    };
+    let mut text = String::new();
+    for answer in chain.answers().iter().filter(|it| it.about.run == *run) {
+        let word = match answer.answer {
+            StoredAnswerWord::AllowOnce => "allowed",
+            StoredAnswerWord::AllowDeclassified => "allowed, and its result adds no labels",
+            StoredAnswerWord::Refuse => "refused",
+        };
+        let by = escape::brief(&answer.by, 80);
+        text.push_str(&format!(
+            "call {} was {word} by {by}\n",
+            answer.about.call.0
+        ));
+    }
+    let at = chain.runs().iter().position(|it| it == run);
+    if let Some(next) = at.and_then(|at| chain.runs().get(at + 1)) {
+        text.push_str(&format!("run {} resumed this run\n", next.0));
+    }
+    text
 }
 
 /// Prints the recorded script of a run.
@@ -291,10 +321,11 @@ fn verified(state: &StateDir, run: &RunId) -> Result<VerifiedJournal, Problem> {
 
 fn run_json(run: &RunId, journal: &VerifiedJournal) -> Value {
     let ended = journal.ended();
-    let status = ended.map_or_else(
-        || "interrupted".to_owned(),
-        |ended| status_word(ended.status),
-    );
+    let status = match ended {
+        Some(ended) => status_word(ended.status),
+        None if journal.suspended().is_some() => status_word(Status::Paused),
+        None => "interrupted".to_owned(),
+    };
     let started = journal.started();
     json!({
         "run": run,

@@ -6,7 +6,7 @@ use airlock_core::journal::{
     Body, DecidedEntry, GrantGivenEntry, JournalLine, Verdict, VerifiedJournal,
 };
 
-use super::escape;
+use super::{counted, escape};
 use airlock_sandbox::clock::utc;
 
 const ARGS_CHARS_SHOWN: usize = 160;
@@ -50,6 +50,9 @@ fn remainder(journal: &VerifiedJournal) -> String {
             "cut after entry {}: only {} bytes of the next entry are there\n",
             cut.after_line, cut.bytes
         )),
+        (None, None) if journal.suspended().is_some() => {
+            text.push_str("the run was suspended, and this journal does not continue\n");
+        }
         (None, None) => text.push_str("the run was interrupted or is still running\n"),
         (None, Some(_)) => {}
     }
@@ -146,8 +149,8 @@ fn describe(body: &Body) -> Option<String> {
         ),
         Body::Resumed(_) => return None,
         Body::Suspended(suspended) => format!(
-            "suspended: {} questions wait for an answer",
-            suspended.calls.len()
+            "suspended with {}",
+            counted(suspended.calls.len(), "open question")
         ),
         Body::Ended(ended) => format!(
             "ended {}{}{}, {} calls, {} ms",

@@ -17,7 +17,12 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
         "them"
     };
     let mut text = String::new();
-    if resumable.recorded > 0 {
+    if was_not_resumed(report) {
+        text.push_str(&format!(
+            "run {0} was not resumed and stays as it was: correct the script, then use `airlock run --resume {0}` again\n",
+            resumable.run
+        ));
+    } else if resumable.recorded > 0 {
         text.push_str(&format!(
             "{}; `airlock run --resume {}` does not repeat {them}\n",
             recorded(resumable),
@@ -38,6 +43,12 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
 #[must_use]
 pub(crate) fn advice_to_resume(report: &Report) -> Option<String> {
     let resumable = report.can_resume.as_ref()?;
+    if was_not_resumed(report) {
+        return Some(format!(
+            "Run \"{0}\" was not resumed and stays as it was. Correct the script and call run_script with resume \"{0}\" again.",
+            resumable.run
+        ));
+    }
     let mut text = format!(
         "{}. Correct the script and call run_script with resume \"{}\": calls that happened are not made again.",
         recorded(resumable),
@@ -58,6 +69,11 @@ pub(crate) fn advice_to_resume(report: &Report) -> Option<String> {
         ));
     }
     Some(text)
+}
+
+/// Whether the script had definite errors, so that it did not resume the run.
+fn was_not_resumed(report: &Report) -> bool {
+    report.run.is_empty()
 }
 
 fn name(call: &ReportedCallRef) -> String {

@@ -787,6 +787,70 @@ return [r, await w.create({title: 'a'}), await w.create({title: 'b'})];";
 }
 
 #[test]
+fn recorded_answer_counts_without_a_terminal_and_no_failed_attempt_uses_it_up() {
+    let stage = Stage::new();
+    let script = "const first = await w.create({title: 'a'});
+return [first, await w.create({title: 'b'})];";
+    let paused = stage.run(&["--ask", "w.create", "--approver", "later", "-e", script]);
+    let run = run_of(&paused.expect_code(23));
+    let call = format!("{run}:1");
+    stage
+        .home
+        .run(["runs", "answer", &call])
+        .expect_code(0)
+        .expect_stderr(&format!("`airlock runs answer {call} allow`"));
+    stage
+        .home
+        .run(["runs", "answer", &call, "allow"])
+        .expect_code(0)
+        .expect_stderr("the same servers and rules as before");
+
+    // Without its servers, the script has definite errors.
+    stage
+        .home
+        .run(["run", "--resume", &run])
+        .expect_code(20)
+        .expect_stderr(&format!("run {run} was not resumed and stays as it was"));
+    let wrong = "return await w.creat({title: 'b'});";
+    let refused = stage.run(&["--resume", &run, "-e", wrong]).expect_code(20);
+    assert_eq!(refused.json()["can_resume"]["run"], run, "{refused}");
+
+    // Other rules are pointed out.
+    stage
+        .home
+        .run([
+            "run",
+            "--resume",
+            &run,
+            "--config",
+            stage.config.to_str().unwrap(),
+            "-e",
+            wrong,
+        ])
+        .expect_code(20)
+        .expect_stderr(&format!("the rules differ from those of run {run}"));
+
+    // The second question waits as the first one did.
+    let paused = stage.run(&["--ask", "w.create", "--resume", &run]);
+    let newest = run_of(&paused.expect_code(23));
+    assert_eq!(stage.made(), ["a"]);
+    let shown = stage.home.run(["runs", "show", &run]).expect_code(0);
+    for expected in [
+        "suspended with 1 open question".to_owned(),
+        "call 1 was allowed by ".to_owned(),
+        format!("run {newest} resumed this run"),
+    ] {
+        assert!(shown.stdout.contains(&expected), "{expected}: {shown}");
+    }
+    let listed = stage
+        .home
+        .run(["runs", "list", "--status", "resumed", "--json"]);
+    assert_eq!(listed.json()["runs"][0]["run"], run, "{listed}");
+    // Ends of suspended runs are signed too.
+    stage.home.run(["runs", "verify"]).expect_code(0);
+}
+
+#[test]
 fn prune_deletes_whole_chains_that_nothing_waits_for() {
     let stage = Stage::new();
     let first = run_of(&stage.run(&["-e", BASE]).expect_code(20));

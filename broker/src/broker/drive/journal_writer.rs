@@ -76,9 +76,13 @@ impl JournalWriter {
     pub(crate) fn add(&mut self, entry: Entry, sync: bool) -> Result<(), JournalWriteError> {
         self.pending.lines.push_str(&self.chain.seal(&entry)?);
         self.pending.sync |= sync;
-        if let Body::Ended(ended) = &entry.body {
-            self.pending.ended = Some((ended.status, entry.at_ms));
-        }
+        // A suspended run is continued in the journal of another run, so this is its end too.
+        let status = match &entry.body {
+            Body::Ended(ended) => Some(ended.status),
+            Body::Suspended(_) => Some(Status::Paused),
+            _ => None,
+        };
+        self.pending.ended = status.map(|status| (status, entry.at_ms));
         self.pending.bodies.push(entry.body);
         Ok(())
     }

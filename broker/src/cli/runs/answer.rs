@@ -1,6 +1,7 @@
 //! `airlock runs answer`: shows an open question of a suspended run, and records a person's answer.
 
 use airlock_core::decide::Question;
+use airlock_core::problem::Problem;
 use airlock_core::resume::chain::StoredAnswerWord;
 use airlock_sandbox::clock::Clock;
 use clap::{Args, ValueEnum};
@@ -14,6 +15,7 @@ use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::private_file::StateDir;
+use crate::render::escape;
 use crate::run_chain::{ResumeError, StoredChain};
 use crate::suspended_runs::SuspendedQuestion;
 
@@ -39,8 +41,19 @@ enum AnswerArg {
 pub(super) fn run(options: AnswerOptions, environment: &Environment) -> Outcome {
     let state = StateDir::existing(options.common.state.load(environment)?.state_dir)?;
     let about = call_ref(&state, &options.call)?;
-    let stored = state.stored_chain(&about.run);
-    let stored = stored.map_err(ResumeError::into_problem)?;
+    let stored = state.stored_chain(&about.run).map_err(|error| {
+        if !error.is_running() {
+            return error.into_problem();
+        }
+        let next = "answer where the run asks: in its host, at its terminal or on its page; or answer \
+                    here once the run is suspended";
+        Problem::new(
+            "cannot-resume",
+            "the question cannot be answered here",
+            error.to_string(),
+            next,
+        )
+    })?;
     let waiting = Waiting::of(&stored).map_err(ResumeError::into_problem)?;
     let asked = waiting.question(&about).ok_or_else(|| {
         let next = "`airlock runs waiting` lists the open questions";
@@ -51,7 +64,10 @@ pub(super) fn run(options: AnswerOptions, environment: &Environment) -> Outcome 
         )
     })?;
     let Some(answer) = options.answer else {
-        return show(asked, &stored, options.common.json);
+        show(asked, &stored, options.common.json)?;
+        let next = format!("answer with `airlock runs answer {about} allow` or `refuse`\n");
+        Screen::of_process(environment, options.common.json).remark(&next);
+        return Ok(exit::DONE);
     };
     let word = match answer {
         AnswerArg::Allow => StoredAnswerWord::AllowOnce,
@@ -69,7 +85,17 @@ pub(super) fn run(options: AnswerOptions, environment: &Environment) -> Outcome 
             AnswerArg::Refuse => "refused",
         };
         print(&format!("recorded: {about} {word}\n"))?;
-        let next = format!("continue with `airlock run --resume {}`\n", about.run.0);
+        let host = stored.newest_started().and_then(|it| it.host.as_deref());
+        let run = &about.run.0;
+        let next = match host {
+            Some(host) => format!(
+                "continue in the host {} with the tool `resume_run` and the run {run}\n",
+                escape::brief(host, 80)
+            ),
+            None => format!(
+                "continue with `airlock run --resume {run}` and the same servers and rules as before\n"
+            ),
+        };
         Screen::of_process(environment, false).remark(&next);
     }
     Ok(exit::DONE)

@@ -63,6 +63,8 @@ enum RunStatus {
     Cancelled,
     /// Waits for a person without a process
     Paused,
+    /// Was suspended, and another run has resumed it
+    Resumed,
     Running,
     /// The process ended before the run did
     Interrupted,
@@ -76,6 +78,7 @@ impl RunStatus {
             Self::Stopped => status_word(Status::Stopped),
             Self::Cancelled => status_word(Status::Cancelled),
             Self::Paused => status_word(Status::Paused),
+            Self::Resumed => "resumed".into(),
             Self::Running => "running".into(),
             Self::Interrupted => "interrupted".into(),
         }
@@ -232,7 +235,8 @@ impl Row {
         let status = match last.as_ref().map(|line| &line.body) {
             Some(Body::Ended(ended)) => ended.status.into(),
             _ if is_running => RunStatus::Running,
-            Some(Body::Suspended(_)) => RunStatus::Paused,
+            Some(Body::Suspended(_)) if is_newest => RunStatus::Paused,
+            Some(Body::Suspended(_)) => RunStatus::Resumed,
             _ => RunStatus::Interrupted,
         };
         Self {

@@ -115,7 +115,7 @@ impl Trust {
         journal: &VerifiedJournal,
     ) -> Result<JournalState, String> {
         let entries = journal.lines.len() as u64;
-        let has_ended = journal.ended().is_some();
+        let has_ended = journal.ended().is_some() || journal.suspended().is_some();
         if has_ended && file.was_locked {
             // The process that wrote the end may be about to sign it.
             wait_until_unlocked(file.path, SIGNING_WALL);
@@ -126,7 +126,7 @@ impl Trust {
                 false if file.was_locked => JournalState::Running,
                 false if entries == 0 => JournalState::Incomplete("the journal is empty".into()),
                 false => JournalState::Incomplete(
-                    "the journal has no end: the run was interrupted or suspended, or its end was cut off"
+                    "the journal has no end: the run was interrupted, or its end was cut off"
                         .into(),
                 ),
             });

@@ -113,7 +113,7 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
     let reader = ChainReader::new(state).map_err(ResumeError::into_problem)?;
     let damaged = newest.damaged.into_iter();
     let mut problems: Vec<Problem> = damaged.map(|(_, error)| error.into_problem()).collect();
-    let mut waiting = Vec::new();
+    let (mut waiting, mut running) = (Vec::new(), 0);
     let runs = newest.runs.into_iter();
     for run in runs.filter(|run| !is_done(state, run)) {
         let found = reader.read(&run).and_then(|stored| Waiting::of(&stored));
@@ -121,7 +121,7 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
             Ok(found) if found.is_empty() => {}
             Ok(found) => waiting.push(found),
             // A run in progress asks by itself.
-            Err(error) if error.is_running() => {}
+            Err(error) if error.is_running() => running += 1,
             Err(error) => problems.push(error.into_problem()),
         }
     }
@@ -134,9 +134,13 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
     }
     print(&waiting.iter().map(Waiting::text).collect::<String>())?;
     problems.iter().for_each(|problem| screen.warning(problem));
-    let next = match waiting.is_empty() {
-        true => "no run waits for a person\n",
-        false => {
+    let next = match (waiting.is_empty(), running) {
+        (true, 0) => "no run waits for a person\n",
+        (true, _) => {
+            "no suspended run waits for a person; runs in progress ask where they run: in the host, at the \
+             terminal or on the page\n"
+        }
+        (false, _) => {
             "`airlock runs answer RUN:CALL` answers a question; `airlock runs resolve RUN:CALL` records what \
              became of a call whose outcome is unknown\n"
         }
