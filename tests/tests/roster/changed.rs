@@ -47,10 +47,10 @@ fn naming_gone(home: &TempDir, fs: &ChangingServer, by_rules: bool) -> Builder {
     };
     let mut flags = Flags {
         servers: vec![fs.flag()],
-        lock: Some(home.path().join("airlock.lock")),
         state_dir: Some(home.path().join("state")),
         ..Flags::default()
     };
+    flags.settings.tools.lock = Some(home.path().join("airlock.lock"));
     if by_rules {
         let rules = write("rules/all.cedar", RULES);
         flags.policies = vec![rules.parent().unwrap().to_owned()];
