@@ -1,7 +1,7 @@
 //! Sends the requests of a login. No redirect is followed, no configured header is sent, and a
 //! public server cannot name an address in a private network, also not through DNS.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use airlock_core::login::{
@@ -39,10 +39,13 @@ pub(super) async fn network_of(url: &reqwest::Url) -> Network {
     let found = tokio::net::lookup_host((host, port.unwrap_or(443)));
     let found = tokio::time::timeout(REQUEST_WALL, found).await;
     let addresses = found.into_iter().flatten().flatten();
-    let networks = addresses.map(|it| network_of_ip(it.ip()));
-    networks
-        .min()
-        .map_or(Network::Public, |it| it.min(Network::Private))
+    network_of_name(addresses.map(|it| it.ip()))
+}
+
+/// Returns the network of a name that leads to these addresses.
+fn network_of_name(addresses: impl Iterator<Item = IpAddr>) -> Network {
+    let nearest = addresses.map(network_of_ip).min();
+    nearest.map_or(Network::Public, |it| it.min(Network::Private))
 }
 
 /// Sends a request, and returns the status and the body of the answer.
@@ -114,5 +117,46 @@ impl Resolve for GuardedResolver {
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_is_public_if_one_address_is_and_never_this_machine() {
+        for (addresses, expected) in [
+            (&["127.0.0.1"][..], Network::Private),
+            (&["::1", "127.0.0.1"], Network::Private),
+            (&["10.0.0.1", "127.0.0.1"], Network::Private),
+            (&["10.0.0.1", "93.184.215.14"], Network::Public),
+            (&[], Network::Public),
+        ] {
+            let parsed = addresses.iter().map(|it| it.parse().unwrap());
+            assert_eq!(network_of_name(parsed), expected, "{addresses:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn name_that_leads_to_this_machine_is_refused_to_other_servers() {
+        for (network, is_allowed) in [
+            (Network::Public, false),
+            (Network::Private, false),
+            (Network::Loopback, true),
+        ] {
+            let name = "localhost".parse().unwrap();
+            let found = GuardedResolver { network }.resolve(name).await;
+            assert_eq!(found.is_ok(), is_allowed, "{network:?}");
+        }
+        let url = reqwest::Url::parse("https://localhost:1/token").unwrap();
+        let request = Request {
+            url,
+            body: Body::None,
+            basic: None,
+        };
+        let refused = send(&request, Network::Public).await.unwrap_err();
+        let why = refused.to_string();
+        assert!(why.contains("leads into a private network"), "{why}");
     }
 }

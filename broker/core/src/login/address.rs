@@ -45,12 +45,12 @@ pub fn checked(text: &str, server: Network) -> Result<Url, AddressError> {
     if url.fragment().is_some() {
         return Err(AddressError::Fragment);
     }
-    let network = url.host().and_then(|host| network_of_host(&host));
-    match (network, server) {
-        (Some(Network::Loopback), Network::Public | Network::Private) => {
-            return Err(AddressError::Loopback);
-        }
-        (Some(Network::Private), Network::Public) => return Err(AddressError::Private),
+    let host = url.host();
+    let network = host.as_ref().and_then(network_of_host);
+    let leads_here = network == Some(Network::Loopback) || host.as_ref().is_some_and(is_local_name);
+    match server {
+        Network::Public | Network::Private if leads_here => return Err(AddressError::Loopback),
+        Network::Public if network == Some(Network::Private) => return Err(AddressError::Private),
         _ => {}
     }
     let is_local = network == Some(Network::Loopback) && server == Network::Loopback;
@@ -60,18 +60,24 @@ pub fn checked(text: &str, server: Network) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// Returns the network of a host, or `None` for a name that must be resolved.
+/// Returns the network of a host, or `None` for a name that must be resolved. Only literal addresses
+/// and `localhost` count as this machine: other names can lead to another one.
 #[must_use]
 pub fn network_of_host(host: &Host<&str>) -> Option<Network> {
     match host {
         Host::Ipv4(ip) => Some(network_of_ip((*ip).into())),
         Host::Ipv6(ip) => Some(network_of_ip((*ip).into())),
-        Host::Domain(name) => {
-            let name = name.trim_end_matches('.');
-            let is_local = name == "localhost" || name.ends_with(".localhost");
-            is_local.then_some(Network::Loopback)
-        }
+        Host::Domain(name) => (*name == "localhost").then_some(Network::Loopback),
     }
+}
+
+/// Whether a browser takes the name for this machine, without resolving it (RFC 6761).
+fn is_local_name(host: &Host<&str>) -> bool {
+    let Host::Domain(name) = host else {
+        return false;
+    };
+    let name = name.trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 #[must_use]
@@ -181,9 +187,30 @@ mod tests {
             ("https://127.1/", Public, AddressError::Loopback),
             ("https://localhost/", Public, AddressError::Loopback),
             ("https://x.localhost./", Private, AddressError::Loopback),
+            ("https://localhost./", Public, AddressError::Loopback),
+            ("http://x.localhost/", Loopback, AddressError::PlainHttp),
+            ("http://localhost./", Loopback, AddressError::PlainHttp),
             ("https://[::1]/", Private, AddressError::Loopback),
         ] {
             check(text, server, Some(error));
+        }
+    }
+
+    #[test]
+    fn only_localhost_and_literal_addresses_are_this_machine() {
+        for (host, expected) in [
+            ("localhost", Some(Network::Loopback)),
+            ("127.0.0.1", Some(Network::Loopback)),
+            ("127.255.0.9", Some(Network::Loopback)),
+            ("[::1]", Some(Network::Loopback)),
+            ("mcp.localhost", None),
+            ("localhost.", None),
+            ("localhost.example", None),
+            ("128.0.0.1", Some(Network::Public)),
+        ] {
+            let url = Url::parse(&format!("http://{host}/")).unwrap();
+            let network = url.host().and_then(|it| network_of_host(&it));
+            assert_eq!(network, expected, "{host}");
         }
     }
 }
