@@ -11,6 +11,9 @@ use super::metadata::{ServerMetadata, object, text};
 use super::request::{Answer, Body, Request};
 
 const NAME: &str = "airlock";
+/// Tokens and secrets that a server chooses are masked in all texts, so a short word would mask
+/// parts of other texts.
+pub(super) const SECRET_BYTES_MIN: usize = 16;
 
 /// How the token is obtained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,8 @@ pub struct ConfiguredClient {
 pub struct Client {
     pub id: String,
     pub secret: Option<String>,
+    /// How the secret is sent. A configured secret can be added or removed after the login, so this
+    /// is known also for a client without one.
     pub method: AuthMethod,
     pub origin: ClientOrigin,
 }
@@ -91,7 +96,7 @@ impl ClientChoice {
             return Ok(Self::Known(Client {
                 id: configured.id.clone(),
                 secret: configured.secret.clone(),
-                method: method(metadata, configured.secret.is_some()),
+                method: secret_method(metadata),
                 origin: ClientOrigin::Configured,
             }));
         }
@@ -120,19 +125,16 @@ impl ClientChoice {
     }
 }
 
-/// Returns the method for the token endpoint, by what the server supports.
-fn method(metadata: &ServerMetadata, has_secret: bool) -> AuthMethod {
+/// Returns how a secret is sent to the token endpoint, by what the server supports.
+fn secret_method(metadata: &ServerMetadata) -> AuthMethod {
     let supports = |name: &str| match &metadata.auth_methods {
         Some(methods) => methods.iter().any(|it| it == name),
         // RFC 8414: if omitted, the default is client_secret_basic.
         None => name == "client_secret_basic",
     };
-    match has_secret {
-        false => AuthMethod::None,
-        true if !supports("client_secret_basic") && supports("client_secret_post") => {
-            AuthMethod::ClientSecretPost
-        }
-        true => AuthMethod::ClientSecretBasic,
+    match !supports("client_secret_basic") && supports("client_secret_post") {
+        true => AuthMethod::ClientSecretPost,
+        false => AuthMethod::ClientSecretBasic,
     }
 }
 
@@ -140,7 +142,7 @@ fn method(metadata: &ServerMetadata, has_secret: bool) -> AuthMethod {
 /// client, unless the server wants a secret.
 fn wanted_method(metadata: &ServerMetadata) -> AuthMethod {
     match &metadata.auth_methods {
-        Some(methods) if !methods.iter().any(|it| it == "none") => method(metadata, true),
+        Some(methods) if !methods.iter().any(|it| it == "none") => secret_method(metadata),
         _ => AuthMethod::None,
     }
 }
@@ -189,12 +191,19 @@ impl Client {
         let object = object.map_err(refused)?;
         let id = text(&object, "client_id").filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| refused("the answer has no `client_id`".to_owned()))?;
-        let secret = text(&object, "client_secret").filter(|it| !it.is_empty());
-        let method = match (text(&object, "token_endpoint_auth_method"), secret) {
-            (_, None) | (Some("none"), _) => AuthMethod::None,
+        let named = text(&object, "token_endpoint_auth_method");
+        let secret = text(&object, "client_secret");
+        let secret = secret.filter(|it| !it.is_empty() && named != Some("none"));
+        if secret.is_some_and(|it| it.len() < SECRET_BYTES_MIN) {
+            return Err(refused(format!(
+                "its `client_secret` is shorter than {SECRET_BYTES_MIN} bytes"
+            )));
+        }
+        let method = match (named, secret) {
+            (_, None) => AuthMethod::None,
             (Some("client_secret_post"), _) => AuthMethod::ClientSecretPost,
             (Some("client_secret_basic"), _) => AuthMethod::ClientSecretBasic,
-            _ => method(metadata, true),
+            _ => secret_method(metadata),
         };
         Ok(Self {
             id: id.to_owned(),
@@ -206,14 +215,16 @@ impl Client {
 
     /// Returns a request to the token or revocation endpoint that this client is allowed to make.
     pub(super) fn request(&self, url: Url, fields: &[(&str, &str)]) -> Request {
-        let secret = self.secret.as_deref().unwrap_or_default();
-        let own: &[(&str, &str)] = match self.method {
-            AuthMethod::None => &[("client_id", &self.id)],
-            AuthMethod::ClientSecretPost => &[("client_id", &self.id), ("client_secret", secret)],
-            AuthMethod::ClientSecretBasic => &[],
+        let secret = self.secret.as_deref();
+        let own: &[(&str, &str)] = match (secret, self.method) {
+            (None, _) | (_, AuthMethod::None) => &[("client_id", &self.id)],
+            (Some(secret), AuthMethod::ClientSecretPost) => {
+                &[("client_id", &self.id), ("client_secret", secret)]
+            }
+            (Some(_), AuthMethod::ClientSecretBasic) => &[],
         };
         let mut request = Request::form(url, &[fields, own].concat());
-        if self.method == AuthMethod::ClientSecretBasic {
+        if let (Some(secret), AuthMethod::ClientSecretBasic) = (secret, self.method) {
             let encoded =
                 |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
             request.basic = Some((encoded(&self.id), encoded(secret)));

@@ -248,6 +248,46 @@ fn client_credentials_need_no_person() {
 }
 
 #[test]
+fn secret_that_is_added_or_removed_later_changes_how_the_client_is_known() {
+    let configured = |secret: Option<&str>| ConfiguredClient {
+        id: "own".to_owned(),
+        secret: secret.map(str::to_owned),
+    };
+    let logged_in = |methods: Value, secret| {
+        let mut servers = Servers::good();
+        let mut metadata = metadata();
+        metadata["token_endpoint_auth_methods_supported"] = methods;
+        servers.metadata.1 = metadata.to_string();
+        let (outcome, ..) = servers.log_in(|input| input.client = Some(configured(secret)));
+        outcome.unwrap()
+    };
+    let renewed_with = |mut credential: Credential, secret: Option<&str>| {
+        credential.client.secret = secret.map(str::to_owned);
+        let request = refresh_request(&credential).unwrap();
+        let form = form(&request);
+        (
+            request.basic.clone(),
+            form.contains("client_id=own"),
+            form.contains("client_secret=secret-1"),
+        )
+    };
+    let basic = Some(("own".to_owned(), "secret-1".to_owned()));
+    for (methods, before, after, expected) in [
+        (Value::Null, None, Some("secret-1"), (basic, false, false)),
+        (
+            json!(["none", "client_secret_post"]),
+            None,
+            Some("secret-1"),
+            (None, true, true),
+        ),
+        (Value::Null, Some("secret-1"), None, (None, true, false)),
+    ] {
+        let credential = logged_in(methods.clone(), before);
+        assert_eq!(renewed_with(credential, after), expected, "{methods}");
+    }
+}
+
+#[test]
 fn renewal_keeps_what_the_answer_omits() {
     let (outcome, ..) = Servers::good().log_in(|_| {});
     let credential = outcome.unwrap();
@@ -539,6 +579,14 @@ fn every_bad_authorization_server_is_refused_with_its_own_message() {
             "registration without id",
             answers(|it| it.registration.1 = "{}".to_owned()),
             "the answer has no `client_id`",
+        ),
+        (
+            "registered secret is a word of other texts",
+            answers(|it| {
+                let client = json!({"client_id": "c", "client_secret": "description"});
+                it.registration.1 = client.to_string();
+            }),
+            "its `client_secret` is shorter than 16 bytes",
         ),
         // The answer of the browser.
         (

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::client::Grant;
+use super::client::{Grant, SECRET_BYTES_MIN};
 use super::credential::Credential;
 use super::error::{LoginError, shown};
 use super::metadata::{object, text};
@@ -12,8 +12,6 @@ use super::scopes::ScopeSet;
 
 /// Longest token that fits into a header of usual servers.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Tokens are masked in all texts, so a short word as a token would mask parts of other texts.
-const TOKEN_BYTES_MIN: usize = 16;
 /// Longest life of a token that is believed. A wrong clock must not make a token eternal.
 const LIFE_MAX_S: u64 = 366 * 24 * 60 * 60;
 
@@ -57,7 +55,7 @@ impl TokenAnswer {
             None | Some("") => Ok(None),
             Some(token) if is_token(token) => Ok(Some(token.to_owned())),
             Some(_) => Err(LoginError::Token(format!(
-                "`{name}` has characters that no token has, is shorter than {TOKEN_BYTES_MIN} bytes, or is too long"
+                "`{name}` has characters that no token has, is shorter than {SECRET_BYTES_MIN} bytes, or is too long"
             ))),
         };
         Ok(Self {
@@ -73,7 +71,7 @@ impl TokenAnswer {
 
 /// Whether a text can be the value of a header: a token must not add a line or a second value.
 fn is_token(text: &str) -> bool {
-    (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len())
+    (SECRET_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
