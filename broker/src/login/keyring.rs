@@ -79,6 +79,8 @@ impl Keyring {
         };
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.0.variables());
+        // Its messages are read, so they must not be translated.
+        command.env("LC_ALL", "C").env_remove("LANGUAGE");
         let output = bounded_command::output(
             command,
             BoundedRun {
