@@ -96,12 +96,14 @@ impl Entry<'_> {
                 return Err(self.problem("both `command` and `url` are set", "remove one of them"));
             }
         };
+        let oauth = self.oauth(fields)?;
+        let oauth = oauth.filter(|_| self.can_log_in(&target));
         Ok(Some(DeclaredServer {
             name: self.name.to_owned(),
             origin: self.file.to_owned(),
             target,
             tuning: ServerTuning {
-                oauth: self.oauth(fields)?,
+                oauth,
                 ..ServerTuning::default()
             },
             trust: ToolTrust::default(),
@@ -125,6 +127,27 @@ impl Entry<'_> {
             );
             self.warnings.push(invalid(what, why, ""));
         }
+    }
+
+    /// Whether the server can be logged in to. Other hosts ignore a client that a server does not
+    /// need, so it is no error.
+    fn can_log_in(&mut self, target: &ServerTarget) -> bool {
+        let why = match target {
+            ServerTarget::Stdio { .. } => "a server that is started as a command has no login",
+            ServerTarget::Http { headers, .. } => {
+                let mut names = headers.keys();
+                if !names.any(|name| name.eq_ignore_ascii_case("authorization")) {
+                    return true;
+                }
+                "the header `Authorization` is used instead"
+            }
+        };
+        let what = format!(
+            "ignored the client of the server `{}` in {}",
+            self.name, self.file
+        );
+        self.warnings.push(invalid(what, why, ""));
+        false
     }
 
     /// Reads the client of other hosts: `oauth.clientId` and `callbackPort`, or `auth.CLIENT_ID`.
@@ -152,6 +175,7 @@ impl Entry<'_> {
             None => self.string(table, other),
         };
         let port = table.get("callbackPort").and_then(Value::as_u64);
+        let port = port.and_then(|port| u16::try_from(port).ok());
         let scopes = match table.get("scopes") {
             Some(_) => Some(self.strings(table, "scopes")?),
             None => None,
@@ -251,6 +275,38 @@ mod tests {
                 "ignored key `icon` of the server `docs` in mcp.json",
             ]
         );
+    }
+
+    #[test]
+    fn client_beside_a_command_or_a_header_is_ignored_and_other_servers_stay() {
+        let text = r#"{"mcpServers": {
+            "a": {"command": "npx", "oauth": {"clientId": "c"}},
+            "b": {"url": "https://b/mcp", "headers": {"authorization": "x"}, "auth": {"CLIENT_ID": "c"}},
+            "c": {"url": "https://c/mcp", "oauth": {"clientId": "c", "callbackPort": 99999}}}}"#;
+        let config = parse("mcp.json", text).unwrap();
+        let clients: Vec<_> = config
+            .servers
+            .iter()
+            .map(|it| {
+                let client = it.tuning.oauth.as_ref();
+                client.map(|it| (it.client_id.as_deref(), it.callback.as_deref()))
+            })
+            .collect();
+        assert_eq!(clients, [None, None, Some((Some("c"), None))]);
+        let warnings: Vec<_> = config.warnings.iter().map(|it| it.what.as_str()).collect();
+        assert_eq!(
+            warnings,
+            ["a", "b"].map(|it| format!("ignored the client of the server `{it}` in mcp.json"))
+        );
+        let environment = crate::environment::Environment::default();
+        let logins = crate::config::LoginContext::new(
+            std::path::Path::new("/state"),
+            crate::login::OauthConfig::default(),
+            &environment,
+        );
+        for server in config.servers {
+            assert!(server.resolve(&environment, &logins).is_ok());
+        }
     }
 
     #[test]
