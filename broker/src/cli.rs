@@ -39,6 +39,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::config::Environment;
+use crate::login::finish_before_exit;
 use crate::render::escape;
 use airlock_sandbox::thread_priority;
 use screen::Screen;
@@ -130,13 +131,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: Environm
         Command::Completions(options) => manual::completions(&options),
         Command::Man(options) => manual::man(&options),
     };
-    ExitCode::from(outcome.unwrap_or_else(|problem| {
+    let code = outcome.unwrap_or_else(|problem| {
         if json {
             let _ = print_json(&serde_json::json!({ "problem": problem }));
         }
         Screen::of_process(&environment, false).problem(&problem);
         exit::of_problem(&problem)
-    }))
+    });
+    finish_before_exit();
+    ExitCode::from(code)
 }
 
 impl Command {

@@ -12,6 +12,7 @@ pub mod grants;
 pub(crate) mod labels;
 mod limits;
 mod located;
+mod login_flags;
 pub(crate) mod mcp_json;
 mod oauth;
 mod offers;
@@ -62,6 +63,7 @@ use extract::FileExtract;
 use file::FileConfig;
 use labels::{FileFlow, MissingRoot};
 use located::LocatedText;
+use login_flags::LoginFlags;
 use policies::{PolicyPath, ToolGroups};
 use server::{DeclaredServer, LoginContext};
 
@@ -184,6 +186,7 @@ struct MergedConfig {
     pass: Option<Vec<LocatedText>>,
     offer: Vec<LocatedText>,
     roots_absent: bool,
+    login_flags: LoginFlags,
     warnings: Vec<Problem>,
 }
 
@@ -215,6 +218,7 @@ impl MergedConfig {
     }
 
     fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
+        self.login_flags = LoginFlags::new(&flags);
         for flag in &flags.servers {
             self.servers.push(server::from_flag(flag)?);
         }
@@ -313,7 +317,10 @@ impl MergedConfig {
             .map(oauth::parse)
             .transpose()?
             .unwrap_or_default();
-        let logins = LoginContext::new(&state_dir, oauth, environment);
+        let logins = LoginContext {
+            flags: self.login_flags,
+            ..LoginContext::new(&state_dir, oauth, environment)
+        };
         let (servers, secrets) = resolve(self.servers, environment, &logins)?;
         let offers = pass_through::offers(&self.offer, &servers)?;
         let passed_on = |name: &str| Some((name.to_owned(), environment.text(name)?.to_owned()));

@@ -5,6 +5,7 @@ mod authorization_client;
 mod callback;
 pub(crate) mod keyring;
 mod keys;
+mod renewals;
 mod server_login;
 mod settings;
 mod store;
@@ -12,7 +13,8 @@ mod store_error;
 
 pub(crate) use callback::CallbackListener;
 pub(crate) use keys::KeyPlace;
+pub(crate) use renewals::finish_before_exit;
 pub(crate) use server_login::{LoginFailure, PersonalLogin, ServerLogin, now_ms};
 pub(crate) use settings::{DEFAULT_CALLBACK_PATH, KeyChoice, LoginSettings, OauthConfig};
-pub(crate) use store::{LoginStore, StoredLogin};
+pub(crate) use store::{LoginStore, LoginVersion, StoredLogin};
 pub(crate) use store_error::StoreError;

@@ -27,6 +27,15 @@ pub(crate) fn split(text: &str) -> Result<Vec<String>, BadWords> {
     Ok(words)
 }
 
+/// Returns a word so that a shell reads it unchanged.
+pub(crate) fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 fn quoted(quote: char, chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), BadWords> {
     loop {
         match chars.next().ok_or(BadWords::OpenQuote(quote))? {

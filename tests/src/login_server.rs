@@ -38,6 +38,13 @@ struct State {
     token_delay: Duration,
     required_scope: Option<String>,
     scope: String,
+    /// The life of new access tokens in seconds, if it is not an hour. They then have no refresh
+    /// token.
+    short_life_s: Option<u64>,
+    /// Whether the token endpoint has moved. The old one refuses every request.
+    has_moved: bool,
+    /// The secret of the client that logs in without a person.
+    client_secret: Option<String>,
 }
 
 struct Request {
@@ -71,7 +78,37 @@ impl LoginServer {
     /// Returns a configuration with the server `w`.
     #[must_use]
     pub fn config(&self) -> String {
-        format!("[servers.w]\nurl = \"http://{}/mcp\"\n", self.address)
+        self.config_of("w", "127.0.0.1")
+    }
+
+    /// Returns a configuration with a server of this name, reached at this host.
+    #[must_use]
+    pub fn config_of(&self, name: &str, host: &str) -> String {
+        let port = self.address.port();
+        format!("[servers.{name}]\nurl = \"http://{host}:{port}/mcp\"\n")
+    }
+
+    /// Returns the address of the issuer.
+    #[must_use]
+    pub fn issuer(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Gives out access tokens of this life, without refresh tokens.
+    pub fn give_short_tokens(&self, life_s: u64) {
+        self.state().short_life_s = Some(life_s);
+    }
+
+    /// Moves the token endpoint to another address, which the metadata names.
+    pub fn move_token_endpoint(&self) {
+        self.state().has_moved = true;
+    }
+
+    /// Accepts the client `c` with this secret, without a person.
+    pub fn accept_client(&self, secret: &str) {
+        let mut state = self.state();
+        state.client_secret = Some(secret.to_owned());
+        state.secrets.push(secret.to_owned());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -98,6 +135,13 @@ impl LoginServer {
     #[must_use]
     pub fn was_asked_for(&self, path: &str) -> bool {
         self.state().requests.iter().any(|it| it == path)
+    }
+
+    /// Returns the number of requests for this path.
+    #[must_use]
+    pub fn requests_for(&self, path: &str) -> usize {
+        let state = self.state();
+        state.requests.iter().filter(|it| *it == path).count()
     }
 
     /// Sets how long answers of the token endpoint take.
@@ -144,6 +188,24 @@ impl LoginServer {
         let location = text.lines().find_map(|it| it.strip_prefix("Location: "));
         location.expect("a redirect").to_owned()
     }
+
+    /// Acts as a browser that follows the redirect. Returns the answer of airlock.
+    #[must_use]
+    pub fn browse(&self, address: &str) -> String {
+        get(&self.approve(address))
+    }
+}
+
+/// Sends a GET request, and returns the whole answer.
+#[must_use]
+pub fn get(address: &str) -> String {
+    let rest = address.strip_prefix("http://").expect("an http address");
+    let (host, target) = rest.split_once('/').expect("a path");
+    let mut stream = TcpStream::connect(host).expect("somebody listens");
+    write!(stream, "GET /{target} HTTP/1.1\r\n\r\n").expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 impl State {
@@ -175,15 +237,26 @@ fn answer(mut stream: TcpStream, at: SocketAddr, state: &Mutex<State>) -> std::i
         "/.well-known/oauth-authorization-server" => ok(json!({
             "issuer": origin,
             "authorization_endpoint": format!("{origin}/authorize"),
-            "token_endpoint": format!("{origin}/token"),
+            "token_endpoint": match state.has_moved {
+                true => format!("{origin}/moved/token"),
+                false => format!("{origin}/token"),
+            },
             "registration_endpoint": format!("{origin}/register"),
             "revocation_endpoint": format!("{origin}/revoke"),
             "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "authorization_response_iss_parameter_supported": true,
         })),
         "/register" => ok(json!({ "client_id": "client" })),
         "/authorize" => authorize(&fields(query), &origin, &mut state),
-        "/token" => token(&fields(&String::from_utf8_lossy(&request.body)), &mut state),
+        "/token" if state.has_moved => {
+            let body = json!({ "error": "invalid_client" }).to_string();
+            ("401 Unauthorized", String::new(), body)
+        }
+        "/token" | "/moved/token" => {
+            let fields = fields(&String::from_utf8_lossy(&request.body));
+            token(&fields, &mut state)
+        }
         "/revoke" => {
             state.revoked += 1;
             ok(json!({}))
@@ -192,7 +265,7 @@ fn answer(mut stream: TcpStream, at: SocketAddr, state: &Mutex<State>) -> std::i
     };
     let delay = state.token_delay;
     drop(state);
-    if path == "/token" {
+    if path.ends_with("/token") {
         thread::sleep(delay);
     }
     write!(
@@ -289,6 +362,12 @@ fn token(fields: &BTreeMap<String, String>, state: &mut State) -> Reply {
             assert_ne!(verifier, state.challenge);
             state.secrets.push(verifier);
         }
+        Some("client_credentials") => {
+            let secret = fields.get("client_secret");
+            if secret.is_none() || secret != state.client_secret.as_ref() {
+                return refused("invalid_client");
+            }
+        }
         Some("refresh_token") => {
             let is_current = fields.get("refresh_token") == state.refresh.as_ref();
             if !is_current || state.refresh.is_none() {
@@ -300,16 +379,21 @@ fn token(fields: &BTreeMap<String, String>, state: &mut State) -> Reply {
         }
         _ => return refused("invalid_grant"),
     }
-    let (access, refresh) = (state.secret("access"), state.secret("refresh"));
+    let access = state.secret("access");
     state.access = Some(access.clone());
-    state.refresh = Some(refresh.clone());
-    ok(json!({
+    let mut answer = json!({
         "access_token": access,
         "token_type": "Bearer",
-        "expires_in": 3600,
-        "refresh_token": refresh,
+        "expires_in": state.short_life_s.unwrap_or(3600),
         "scope": state.scope,
-    }))
+    });
+    let is_for_person = fields["grant_type"] != "client_credentials";
+    if is_for_person && state.short_life_s.is_none() {
+        let refresh = state.secret("refresh");
+        answer["refresh_token"] = refresh.as_str().into();
+        state.refresh = Some(refresh);
+    }
+    ok(answer)
 }
 
 fn read(stream: &TcpStream) -> std::io::Result<Request> {

@@ -24,6 +24,7 @@ use super::registry::ToolRegistry;
 use super::server_registry::ServerChange;
 use super::status::ServerState;
 use crate::deadline::Deadline;
+use crate::login::ServerLogin;
 use crate::upstream::fetch::{Fetch, FetchError, FetchResponse};
 use crate::upstream::subscriptions::ResourceSubscription;
 use crate::upstream::{CallRevision, SendOutcome, ServerListing, ToolCall, Upstream};
@@ -423,12 +424,31 @@ async fn keep_trying(servers: Weak<Servers>, name: ServerName, wait: Duration) {
         let Some(joining) = servers.upgrade() else {
             return;
         };
+        let server = joining.upstream.server(&name);
+        let login = server.and_then(|it| it.spec().login.clone());
+        let version = || login.as_ref().and_then(ServerLogin::version);
+        let before = version();
         if joining.join(&name).await.is_ok() && joining.is_tried_enough(&name) {
             return;
         }
         drop(joining);
-        sleep(pause).await;
+        match &login {
+            None => sleep(pause).await,
+            // After a login, which can be made in another process, the next attempt comes at once.
+            Some(_) => sleep_until_change(pause, || version() != before).await,
+        }
         pause = (pause * 2).min(RETRY_LAST);
+    }
+}
+
+/// Sleeps until a change, and no longer than `pause`.
+async fn sleep_until_change(pause: Duration, is_changed: impl Fn() -> bool) {
+    const LOOK_AGAIN: Duration = Duration::from_secs(1);
+    let mut left = pause;
+    while !left.is_zero() && !is_changed() {
+        let step = left.min(LOOK_AGAIN);
+        sleep(step).await;
+        left -= step;
     }
 }
 

@@ -207,28 +207,34 @@ async fn answered(
     listener: Option<&CallbackListener>,
     screen: &Screen,
 ) -> Result<(Credential, KeyPlace), LoginFailure> {
+    let address = answer(personal, listener, screen).await;
+    let address = address.map_err(|error| LoginFailure::Other(error.to_string()))?;
+    login.finish(personal, &address).await
+}
+
+async fn answer(
+    personal: &PersonalLogin,
+    listener: Option<&CallbackListener>,
+    screen: &Screen,
+) -> std::io::Result<String> {
     let mut pasted = pasted_lines();
     let redirected = async {
         match listener {
-            Some(listener) => listener.redirected().await,
+            Some(listener) => listener.redirected(|it| personal.is_answer(it)).await,
             None => std::future::pending().await,
         }
     };
     tokio::pin!(redirected);
-    let address = loop {
+    loop {
         tokio::select! {
-            address = &mut redirected => {
-                break address.map_err(|error| LoginFailure::Other(error.to_string()))?;
-            }
-            Some(line) = pasted.recv() => {
-                if line.contains("://") {
-                    break line;
-                }
-                screen.show("this is not an address; paste the whole address:\n");
-            }
+            address = &mut redirected => return address,
+            Some(line) = pasted.recv() => match line.contains("://") {
+                true if personal.is_answer(&line) => return Ok(line),
+                true => screen.show("this address is not the answer of this login; paste another:\n"),
+                false => screen.show("this is not an address; paste the whole address:\n"),
+            },
         }
-    };
-    login.finish(personal, &address).await
+    }
 }
 
 /// Reads lines from stdin. At its end, only the browser can answer.

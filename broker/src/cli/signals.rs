@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::exit;
 use super::screen::Screen;
 use crate::broker::Cancel;
+use crate::login::finish_before_exit;
 
 /// Maximum time for the program to end if it is cancelled during its start.
 const START_WALL: Duration = Duration::from_millis(800);
@@ -83,14 +84,21 @@ impl Listener {
             } else {
                 Some(START_WALL)
             };
-            match wall {
-                Some(wall) => drop(tokio::time::timeout(wall, signals.next()).await),
-                None => drop(signals.next().await),
-            }
+            let is_expired = match wall {
+                Some(wall) => tokio::time::timeout(wall, signals.next()).await.is_err(),
+                None => {
+                    signals.next().await;
+                    false
+                }
+            };
             if !is_started {
                 let what = "airlock was cancelled during its start";
                 let problem = Problem::new("cancelled", what, why, "");
                 self.screen.problem(&problem);
+            }
+            // A second signal ends the process at once.
+            if is_expired {
+                finish_before_exit();
             }
             std::process::exit(i32::from(exit::CANCELLED));
         });

@@ -8,6 +8,7 @@ use std::time::Duration;
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
 
+use super::login_flags::LoginFlags;
 use super::oauth::OauthTable;
 use super::{invalid_at, placeholder};
 use crate::command_source::CommandSource;
@@ -223,7 +224,8 @@ impl DeclaredServer {
         }
         if let (Some(settings), Transport::Http { url, .. }) = (login, &spec.transport) {
             let (metadata, store) = (logins.oauth.client_metadata.clone(), logins.store.clone());
-            let login = ServerLogin::new(name, url.clone(), settings, metadata, store);
+            let flags = logins.flags.of(&name.0);
+            let login = ServerLogin::new(name, url.clone(), settings, metadata, store, flags);
             spec.login = Some(login);
         }
         spec.mask_credentials = self.tuning.mask_credentials.unwrap_or(true);
@@ -249,6 +251,7 @@ impl DeclaredServer {
 pub(crate) struct LoginContext {
     pub(crate) oauth: OauthConfig,
     pub(crate) store: LoginStore,
+    pub(super) flags: LoginFlags,
 }
 
 impl LoginContext {
@@ -259,7 +262,11 @@ impl LoginContext {
             Keyring::new(environment.clone()),
             CommandSource(environment.clone()),
         );
-        Self { oauth, store }
+        Self {
+            oauth,
+            store,
+            flags: LoginFlags::default(),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The login of one server: the token for each request, its renewal, and a new login.
 
+use std::borrow::Cow;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,8 +17,9 @@ use tokio::sync::Mutex;
 
 use super::authorization_client::{SendError, network_of, send};
 use super::keys::KeyPlace;
+use super::renewals::{self, UnderWay};
 use super::settings::LoginSettings;
-use super::store::{LoginId, LoginStore, StoredLogin};
+use super::store::{LoginId, LoginStore, LoginVersion, StoredLogin};
 use super::store_error::StoreError;
 use crate::secret::Secret;
 use crate::secrets::Secrets;
@@ -34,8 +37,10 @@ struct Inner {
     client_metadata: Option<String>,
     store: LoginStore,
     id: LoginId,
+    /// The flags with which `airlock login` finds this server.
+    flags: String,
     /// Held while the login is renewed, so that one process renews it once.
-    renewal: Mutex<()>,
+    renewal: Arc<Mutex<()>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +57,9 @@ pub(crate) enum LoginFailure {
     Other(String),
 }
 
+/// Minimum length of a code that is masked.
+const CODE_BYTES_MIN: usize = 16;
+
 impl LoginFailure {
     /// Returns advice for the person.
     pub(crate) fn next(&self) -> &'static str {
@@ -64,9 +72,12 @@ impl LoginFailure {
         }
     }
 
-    /// Whether only a new login helps.
+    /// Whether a new login helps. It does not help if a server cannot be used for a login at all.
     pub(crate) fn needs_login(&self) -> bool {
-        matches!(self, Self::Flow(_)) && !self.is_transient()
+        matches!(
+            self,
+            Self::Flow(LoginError::GrantInvalid(_) | LoginError::TokenRefused { .. })
+        )
     }
 
     fn is_transient(&self) -> bool {
@@ -87,6 +98,13 @@ pub(crate) struct PersonalLogin {
     pub(crate) address: String,
 }
 
+impl PersonalLogin {
+    /// Whether the login waits for this address.
+    pub(crate) fn is_answer(&self, address: &str) -> bool {
+        self.login.is_answer(address)
+    }
+}
+
 /// A step that needs no person was done, and this is next.
 enum Progress {
     Address(String),
@@ -100,16 +118,13 @@ impl ServerLogin {
         settings: LoginSettings,
         client_metadata: Option<String>,
         store: LoginStore,
+        flags: String,
     ) -> Self {
         let client = settings.client.as_ref();
         if let Some(secret) = client.and_then(|it| it.secret.as_deref()) {
             Secrets::learn([secret]);
         }
-        let id = LoginId::new(
-            url.url().as_str(),
-            client.map(|it| it.id.as_str()),
-            settings.issuer.as_deref(),
-        );
+        let id = LoginId::new(&name.0, url.url().as_str(), &settings);
         Self(Arc::new(Inner {
             name,
             url,
@@ -117,7 +132,8 @@ impl ServerLogin {
             client_metadata,
             store,
             id,
-            renewal: Mutex::default(),
+            flags,
+            renewal: Arc::default(),
         }))
     }
 
@@ -132,10 +148,16 @@ impl ServerLogin {
         let name = &self.0.name.0;
         let scopes = challenge.scopes.to_string();
         let are_named = challenge.is_insufficient_scope() && !scopes.is_empty();
+        let flags = &self.0.flags;
         match are_named && !scopes.contains('\'') {
-            true => format!("airlock login {name} --scope '{scopes}'"),
-            false => format!("airlock login {name}"),
+            true => format!("airlock login {name} --scope '{scopes}'{flags}"),
+            false => format!("airlock login {name}{flags}"),
         }
+    }
+
+    /// Returns the version of the stored login, which changes with each login and each renewal.
+    pub(crate) fn version(&self) -> Option<LoginVersion> {
+        self.0.store.version(&self.0.id)
     }
 
     /// Whether there is a login, or the server has its own client. A login that cannot be read
@@ -165,10 +187,12 @@ impl ServerLogin {
             Some(stored) if !stored.credential.needs_renewal(now_ms()) => {
                 Ok(Some(Secret::new(stored.credential.access_token)))
             }
-            Some(stored) => self.renewed(stored.credential.access_token, false).await,
+            Some(stored) => {
+                let used = Some(stored.credential.access_token);
+                self.renewed(used, false).await
+            }
             None if self.0.settings.grant == Grant::ClientCredentials => {
-                let login = self.clone();
-                whole(async move { login.log_in_without_person().await }).await
+                self.renewed(None, false).await
             }
             None => Ok(None),
         }
@@ -179,7 +203,7 @@ impl ServerLogin {
         &self,
         used: &Secret,
     ) -> Result<Option<Secret>, LoginFailure> {
-        self.renewed(used.expose().to_owned(), true).await
+        self.renewed(Some(used.expose().to_owned()), true).await
     }
 
     /// Refuses to send a token to a server that is reached over plain http.
@@ -197,39 +221,64 @@ impl ServerLogin {
     /// refused token cannot be replaced.
     async fn renewed(
         &self,
-        used: String,
+        used: Option<String>,
         is_refused: bool,
     ) -> Result<Option<Secret>, LoginFailure> {
+        let one = Arc::clone(&self.0.renewal).lock_owned().await;
         let login = self.clone();
-        whole(async move { login.renew_once(used, is_refused).await }).await
+        let renewal = async move {
+            let _one = one;
+            login.renew_once(used, is_refused).await
+        };
+        let ended = renewals::run_to_end(renewal).await;
+        ended.map_err(other)?
     }
 
     async fn renew_once(
         &self,
-        used: String,
+        used: Option<String>,
         is_refused: bool,
     ) -> Result<Option<Secret>, LoginFailure> {
-        let _one = self.0.renewal.lock().await;
+        let is_used = |credential: &Credential| used.as_ref() == Some(&credential.access_token);
+        let is_current =
+            |credential: &Credential| !is_used(credential) && !credential.needs_renewal(now_ms());
+        // Most tasks that waited find a new token, and need no lock.
+        if let Some(stored) = self.stored()?
+            && is_current(&stored.credential)
+        {
+            return Ok(Some(Secret::new(stored.credential.access_token)));
+        }
         let login = self.clone();
         let (lock, stored) = blocking(move || {
             let lock = login.0.store.lock(&login.0.id)?;
             Ok::<_, StoreError>((lock, login.stored()?))
         })
         .await??;
+        let without_person = self.0.settings.grant == Grant::ClientCredentials;
         let Some(stored) = stored else {
-            return Ok(None);
+            return match without_person {
+                true => self.log_in_without_person(&lock).await,
+                false => Ok(None),
+            };
         };
         let current = &stored.credential;
-        if current.access_token != used && !current.needs_renewal(now_ms()) {
+        if is_current(current) {
             return Ok(Some(Secret::new(current.access_token.as_str())));
         }
         let usable = |credential: &Credential| {
-            let is_useless = is_refused && credential.access_token == used;
+            let is_useless = is_refused && is_used(credential);
             let is_usable = !is_useless && !credential.is_expired(now_ms());
             is_usable.then(|| Secret::new(credential.access_token.as_str()))
         };
+        let Some(under_way) = UnderWay::begin() else {
+            return Err(LoginFailure::Other("airlock is ending".to_owned()));
+        };
         let renewed = match self.renew(current).await {
             Ok(Some(renewed)) => renewed,
+            // The authorization server may have moved, or the configured secret may be new.
+            Err(LoginFailure::Flow(error)) if without_person && !error.is_transient() => {
+                return self.log_in_without_person(&lock).await;
+            }
             Ok(None) => {
                 let why = "the token has ended, and there is no refresh token".to_owned();
                 return ended(usable(current), is_refused, why);
@@ -250,7 +299,7 @@ impl ServerLogin {
         let login = self.clone();
         blocking(move || {
             let replaced = login.0.store.replace(&login.0.id, &renewed, stored.place);
-            drop(lock);
+            drop((under_way, lock));
             replaced
         })
         .await??;
@@ -258,14 +307,7 @@ impl ServerLogin {
     }
 
     async fn renew(&self, credential: &Credential) -> Result<Option<Credential>, LoginFailure> {
-        let mut credential = credential.clone();
-        // The secret of the configuration may be newer than the one at the last login.
-        if let Some(configured) = &self.0.settings.client
-            && configured.id == credential.client.id
-        {
-            credential.client.secret.clone_from(&configured.secret);
-        }
-        let credential = &credential;
+        let credential = &self.with_configured_secret(credential);
         let Some(request) = refresh_request(credential) else {
             return Ok(None);
         };
@@ -277,17 +319,27 @@ impl ServerLogin {
         Ok(Some(refreshed(credential, &answer, now_ms())?))
     }
 
-    async fn log_in_without_person(&self) -> Result<Option<Secret>, LoginFailure> {
-        let _one = self.0.renewal.lock().await;
-        if let Some(stored) = self.stored()? {
-            return Ok(Some(Secret::new(stored.credential.access_token)));
+    /// Returns the credential with the secret of the configuration, which may be newer than the one
+    /// at the last login.
+    fn with_configured_secret(&self, credential: &Credential) -> Credential {
+        let mut credential = credential.clone();
+        if let Some(configured) = &self.0.settings.client
+            && configured.id == credential.client.id
+        {
+            credential.client.secret.clone_from(&configured.secret);
         }
+        credential
+    }
+
+    /// Logs in with the client's own secret.
+    async fn log_in_without_person(&self, lock: &File) -> Result<Option<Secret>, LoginFailure> {
         let challenge = Challenge::default();
         let (_, progress) = self.start(challenge, None, String::new()).await?;
         match progress {
             Progress::Done(credential) => {
                 let token = Secret::new(credential.access_token.as_str());
-                self.keep(*credential).await?;
+                self.keep_locked(*credential, lock.try_clone().map_err(other)?)
+                    .await?;
                 Ok(Some(token))
             }
             Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
@@ -323,11 +375,15 @@ impl ServerLogin {
         personal: &mut PersonalLogin,
         address: &str,
     ) -> Result<(Credential, KeyPlace), LoginFailure> {
+        let step = personal.login.step(Event::Returned(address))?;
+        // Only now the code is known to be of this login. A short one would mask other texts.
         if let Ok(url) = reqwest::Url::parse(address.trim()) {
-            let codes = url.query_pairs().filter(|(name, _)| name == "code");
+            let is_code = |(name, code): &(Cow<'_, str>, Cow<'_, str>)| {
+                name == "code" && code.len() >= CODE_BYTES_MIN
+            };
+            let codes = url.query_pairs().filter(is_code);
             Secrets::learn(codes.map(|(_, code)| code.into_owned()));
         }
-        let step = personal.login.step(Event::Returned(address))?;
         match advance(&mut personal.login, step, personal.network).await? {
             Progress::Done(credential) => {
                 let place = self.keep((*credential).clone()).await?;
@@ -344,10 +400,17 @@ impl ServerLogin {
         redirect_uri: String,
     ) -> Result<((Login, Network), Progress), LoginFailure> {
         self.check_is_private()?;
-        let earlier = self.stored().ok().flatten();
+        let login = self.clone();
+        // A key that cannot be used is found before a person logs in for nothing.
+        let earlier = blocking(move || {
+            login.0.store.check_key()?;
+            Ok::<_, StoreError>(login.stored().ok().flatten())
+        })
+        .await??;
         let network = network_of(self.0.url.url()).await;
         let randomness = randomness()?;
-        Secrets::learn([&randomness.verifier, &randomness.state]);
+        // The state is part of the address that the person opens, so it is no secret.
+        Secrets::learn([&randomness.verifier]);
         let settings = &self.0.settings;
         let mut login = Login::new(LoginInput {
             server: self.0.url.url().clone(),
@@ -368,11 +431,22 @@ impl ServerLogin {
     }
 
     async fn keep(&self, credential: Credential) -> Result<KeyPlace, LoginFailure> {
+        let login = self.clone();
+        let lock = blocking(move || login.0.store.lock(&login.0.id)).await??;
+        self.keep_locked(credential, lock).await
+    }
+
+    async fn keep_locked(
+        &self,
+        credential: Credential,
+        lock: File,
+    ) -> Result<KeyPlace, LoginFailure> {
         Secrets::learn(credential.secrets());
         let login = self.clone();
         let stored = blocking(move || {
-            let _lock = login.0.store.lock(&login.0.id)?;
-            login.0.store.store_new(&login.0.id, &credential)
+            let stored = login.0.store.store_new(&login.0.id, &credential);
+            drop(lock);
+            stored
         });
         Ok(stored.await??)
     }
@@ -391,7 +465,8 @@ impl ServerLogin {
         if !was_there {
             return Ok(None);
         }
-        let requests = stored.map(|it| revocation_requests(&it.credential));
+        let requests =
+            stored.map(|it| revocation_requests(&self.with_configured_secret(&it.credential)));
         let requests = requests.unwrap_or_default();
         let network = network_of(self.0.url.url()).await;
         let mut is_revoked = !requests.is_empty();
@@ -414,15 +489,6 @@ fn ended(
         None if !is_refused => Err(LoginError::GrantInvalid(why).into()),
         token => Ok(token),
     }
-}
-
-/// Lets a renewal run to its end, also if the request that waits for it is dropped at its deadline.
-/// The server may have replaced the refresh token already, so the answer must be stored.
-async fn whole<T: Send + 'static>(
-    renewal: impl Future<Output = Result<T, LoginFailure>> + Send + 'static,
-) -> Result<T, LoginFailure> {
-    let ended = tokio::spawn(renewal).await;
-    ended.map_err(|error| LoginFailure::Other(error.to_string()))?
 }
 
 /// Sends requests until a person is needed, or the login ends.
@@ -451,7 +517,7 @@ fn randomness() -> Result<Randomness, LoginFailure> {
     let text = || {
         let mut bytes = [0; 32];
         let filled = getrandom::fill(&mut bytes);
-        filled.map_err(|error| LoginFailure::Other(error.to_string()))?;
+        filled.map_err(other)?;
         Ok::<_, LoginFailure>(URL_SAFE_NO_PAD.encode(bytes))
     };
     let verifier = text()?;
@@ -471,5 +537,40 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LoginFailure> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| LoginFailure::Other(error.to_string()))
+    done.map_err(other)
+}
+
+fn other(error: impl std::fmt::Display) -> LoginFailure {
+    LoginFailure::Other(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn login_is_offered_only_where_it_helps() {
+        let needs = |error: LoginError| LoginFailure::from(error).needs_login();
+        assert!(needs(LoginError::GrantInvalid(String::new())));
+        assert!(needs(LoginError::TokenRefused {
+            what: "renewal",
+            why: "invalid_client".to_owned()
+        }));
+        for error in [
+            LoginError::NoPkce,
+            LoginError::NoResourceMetadata,
+            LoginError::ServerMetadata(String::new()),
+            LoginError::NoServerMetadata {
+                issuer: String::new(),
+            },
+            LoginError::IssuerMismatch {
+                named: String::new(),
+                expected: String::new(),
+            },
+            LoginError::Unavailable { status: 503 },
+        ] {
+            assert!(!needs(error.clone()), "{error}");
+        }
+        assert!(!LoginFailure::Other(String::new()).needs_login());
+    }
 }

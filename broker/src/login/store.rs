@@ -1,4 +1,4 @@
-//! The stored logins: one sealed file per server address and client, in the state directory.
+//! The stored logins: one sealed file per configured server, in the state directory.
 //!
 //! The first line of a file is in clear: the format and the place of the key. The second line
 //! is base64 text of a nonce and the sealed credential. The first line and the name of the file are
@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 
 use super::keyring::Keyring;
 use super::keys::{KEY_BYTES, KeyPlace, Keys};
-use super::settings::KeyChoice;
+use super::settings::{KeyChoice, LoginSettings};
 use super::store_error::StoreError;
 use crate::command_source::CommandSource;
 use crate::private_file::{self, make_private};
@@ -28,17 +29,41 @@ const LOCK_WALL: Duration = Duration::from_secs(30);
 const FILE_BYTES_MAX: usize = 512 * 1024;
 const FORMAT: &str = "airlock-login-1";
 
-/// Identifies a stored login: the address of the server, and the configured client and issuer. So a
-/// login at one authorization server is never used after the configuration names another.
+/// Identifies a stored login: the name and the address of the server, and the configured client,
+/// issuer and grant. So a login is never used after the configuration names another server or
+/// another authorization server, and two names for one address can be two accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginId(String);
 
 impl LoginId {
-    pub(crate) fn new(server: &str, client: Option<&str>, issuer: Option<&str>) -> Self {
-        let client = client.unwrap_or_default();
-        let text = format!("{server}\n{client}\n{}", issuer.unwrap_or_default());
-        let digest = Digest::sha256(text.as_bytes()).to_string();
+    pub(crate) fn new(name: &str, server: &str, settings: &LoginSettings) -> Self {
+        let client = settings.client.as_ref().map(|it| it.id.as_str());
+        let identity = serde_json::json!([
+            name,
+            server,
+            client,
+            settings.issuer.as_deref(),
+            settings.grant,
+        ]);
+        let digest = Digest::sha256(identity.to_string().as_bytes()).to_string();
         Self(digest.chars().skip("sha256:".len()).take(32).collect())
+    }
+}
+
+/// Tells one stored version of a login from the next, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LoginVersion {
+    inode: u64,
+    modified: (i64, i64),
+}
+
+#[cfg(test)]
+impl LoginVersion {
+    pub(crate) fn of_test() -> Self {
+        Self {
+            inode: 1,
+            modified: (1, 1),
+        }
     }
 }
 
@@ -79,6 +104,20 @@ impl LoginStore {
         private_file::lock(&path, LOCK_WALL).map_err(failed(&path, "locked"))
     }
 
+    /// Returns the version of the stored login. `None`: there is none.
+    pub(crate) fn version(&self, id: &LoginId) -> Option<LoginVersion> {
+        let meta = std::fs::symlink_metadata(self.path(id)).ok()?;
+        Some(LoginVersion {
+            inode: meta.ino(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+        })
+    }
+
+    /// Makes sure that a new login could be stored: its key exists or is made now.
+    pub(crate) fn check_key(&self) -> Result<(), StoreError> {
+        self.keys.for_new().map(drop)
+    }
+
     /// Reads without a lock: files are replaced as a whole.
     pub(crate) fn load(&self, id: &LoginId) -> Result<Option<StoredLogin>, StoreError> {
         let path = self.path(id);
@@ -112,7 +151,7 @@ impl LoginStore {
         Ok(Some(StoredLogin { credential, place }))
     }
 
-    /// Stores a new login, and returns where its key is.
+    /// Stores a new login, and returns where its key is. The caller holds the lock.
     pub(crate) fn store_new(
         &self,
         id: &LoginId,
@@ -200,7 +239,9 @@ fn failed(path: &Path, verb: &'static str) -> impl FnOnce(std::io::Error) -> Sto
 
 #[cfg(test)]
 mod tests {
-    use airlock_core::login::{AuthMethod, Client, ClientOrigin, Grant, ScopeSet};
+    use airlock_core::login::{
+        AuthMethod, Client, ClientOrigin, ConfiguredClient, Grant, ScopeSet,
+    };
 
     use super::*;
     use crate::environment::Environment;
@@ -234,10 +275,59 @@ mod tests {
         LoginStore::new(scratch.path(), KeyChoice::File, keyring, command)
     }
 
+    fn id(name: &str, server: &str) -> LoginId {
+        LoginId::new(name, server, &LoginSettings::default())
+    }
+
+    #[test]
+    fn login_belongs_to_one_name_address_client_issuer_and_grant() {
+        let client = |id: &str| LoginSettings {
+            client: Some(ConfiguredClient {
+                id: id.to_owned(),
+                secret: None,
+            }),
+            ..LoginSettings::default()
+        };
+        let issuer = LoginSettings {
+            issuer: Some("https://as.example".to_owned()),
+            ..LoginSettings::default()
+        };
+        let without_person = LoginSettings {
+            grant: Grant::ClientCredentials,
+            ..client("a")
+        };
+        let of = |settings: &LoginSettings| LoginId::new("w", "https://a.example", settings);
+        let ids = [
+            id("w", "https://a.example"),
+            id("v", "https://a.example"),
+            id("w", "https://b.example"),
+            of(&client("a")),
+            of(&client("b")),
+            of(&issuer),
+            of(&without_person),
+        ];
+        for (at, one) in ids.iter().enumerate() {
+            assert!(!ids.iter().skip(at + 1).any(|other| other == one), "{at}");
+        }
+        assert_eq!(of(&client("a")), of(&client("a")));
+    }
+
+    #[test]
+    fn replaced_login_has_another_version() {
+        let scratch = TempDir::new();
+        let (store, id) = (store(&scratch), id("w", "https://a.example"));
+        assert_eq!(store.version(&id), None);
+        store.store_new(&id, &credential()).unwrap();
+        let first = store.version(&id);
+        assert!(first.is_some() && store.version(&id) == first);
+        store.replace(&id, &credential(), KeyPlace::File).unwrap();
+        assert_ne!(store.version(&id), first);
+    }
+
     #[test]
     fn login_is_sealed_and_read_by_another_process() {
         let scratch = TempDir::new();
-        let id = LoginId::new("https://mcp.example/mcp", None, None);
+        let id = id("w", "https://mcp.example/mcp");
         assert!(store(&scratch).load(&id).unwrap().is_none());
         let place = store(&scratch).store_new(&id, &credential()).unwrap();
         assert_eq!(place, KeyPlace::File);
@@ -256,8 +346,7 @@ mod tests {
     fn changed_moved_or_foreign_file_is_refused() {
         let scratch = TempDir::new();
         let store = store(&scratch);
-        let [id, other] =
-            ["https://a.example", "https://b.example"].map(|it| LoginId::new(it, None, None));
+        let [id, other] = ["https://a.example", "https://b.example"].map(|it| id("w", it));
         store.store_new(&id, &credential()).unwrap();
         let whole = std::fs::read_to_string(store.path(&id)).unwrap();
         std::fs::copy(store.path(&id), store.path(&other)).unwrap();

@@ -9,6 +9,7 @@ use super::connection::Connection;
 use super::error::ConnectError;
 use super::list_subscription::ListSubscription;
 use super::subscription_sync::SubscriptionSync;
+use crate::login::LoginVersion;
 
 /// The current connection, or the number and time of failed attempts.
 #[derive(Default)]
@@ -19,7 +20,15 @@ pub(super) struct ConnectionSlot {
     /// Keeps the hosts' subscriptions in sync over this connection.
     pub(super) following: Option<SubscriptionSync>,
     pub(super) failures: u32,
-    pub(super) last_failure: Option<(String, Instant)>,
+    pub(super) last_failure: Option<ConnectFailure>,
+}
+
+/// Why the last attempt to connect failed.
+pub(super) struct ConnectFailure {
+    pub(super) error: ConnectError,
+    pub(super) at: Instant,
+    /// The login that was used.
+    pub(super) login: Option<LoginVersion>,
 }
 
 impl ConnectionSlot {
@@ -28,20 +37,59 @@ impl ConnectionSlot {
         (self.connection, self.listening, self.following) = (None, None, None);
     }
 
-    /// Checks whether a new attempt to connect is due. The pause grows after each failure.
-    pub(super) fn check_patience(&self) -> Result<(), ConnectError> {
+    /// Checks whether a new attempt to connect is due. The pause grows after each failure. After a
+    /// login, an attempt is always due.
+    pub(super) fn check_patience(&self, login: Option<LoginVersion>) -> Result<(), ConnectError> {
         const WAIT: Duration = Duration::from_millis(250);
         const DOUBLINGS_MAX: u32 = 7;
-        let Some((last, at)) = &self.last_failure else {
+        let Some(last) = &self.last_failure else {
             return Ok(());
         };
         let wait = WAIT * 2_u32.pow(self.failures.min(DOUBLINGS_MAX));
-        if at.elapsed() >= wait {
+        if last.at.elapsed() >= wait || last.login != login {
             return Ok(());
         }
-        Err(ConnectError::GivenUp {
-            failures: self.failures,
-            last: last.clone(),
+        Err(match &last.error {
+            required @ ConnectError::LoginRequired { .. } => required.clone(),
+            error => ConnectError::GivenUp {
+                failures: self.failures,
+                last: error.to_string(),
+            },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempt_is_due_at_once_after_a_login() {
+        let required = ConnectError::LoginRequired {
+            url: "https://mcp.example".to_owned(),
+            why: "the server requires a login".to_owned(),
+            next: "airlock login w".to_owned(),
+        };
+        let slot = |error: &ConnectError| ConnectionSlot {
+            failures: 7,
+            last_failure: Some(ConnectFailure {
+                error: error.clone(),
+                at: Instant::now(),
+                login: None,
+            }),
+            ..ConnectionSlot::default()
+        };
+        let slot_of_login = slot(&required);
+        assert_eq!(slot_of_login.check_patience(None), Err(required));
+        let logged_in = Some(LoginVersion::of_test());
+        assert_eq!(slot_of_login.check_patience(logged_in), Ok(()));
+        let refused = ConnectError::Unauthorized {
+            url: "https://mcp.example".to_owned(),
+            status: 403,
+        };
+        assert!(matches!(
+            slot(&refused).check_patience(None),
+            Err(ConnectError::GivenUp { failures: 7, .. })
+        ));
     }
 }

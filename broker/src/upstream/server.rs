@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::child::LiveProcesses;
 use super::connection::{CallRequest, Connection};
-use super::connection_slot::ConnectionSlot;
+use super::connection_slot::{ConnectFailure, ConnectionSlot};
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
@@ -34,6 +34,7 @@ use super::subscription_sync::SubscriptionSync;
 use super::subscriptions::{ResourceSubscription, ServerSubscriptions, TooManySubscriptions};
 use crate::client_bridge::{ClientCapabilities, DeclaredCapabilities};
 use crate::deadline::Deadline;
+use crate::login::ServerLogin;
 use crate::secrets::Secrets;
 
 pub(crate) struct UpstreamServer {
@@ -406,7 +407,8 @@ impl UpstreamServer {
         mut slot: OwnedMutexGuard<ConnectionSlot>,
     ) -> Result<Arc<Connection>, ConnectError> {
         slot.clear();
-        slot.check_patience()?;
+        let login = self.spec.login.as_ref().and_then(ServerLogin::version);
+        slot.check_patience(login)?;
         let connecting = async {
             // Two processes of one server could compete for the same lock, port or file.
             self.alive.none(self.spec.timeouts.stop_max()).await;
@@ -432,7 +434,11 @@ impl UpstreamServer {
             }
             Err(error) => {
                 slot.failures = slot.failures.saturating_add(1);
-                slot.last_failure = Some((error.to_string(), Instant::now()));
+                slot.last_failure = Some(ConnectFailure {
+                    error: error.clone(),
+                    at: Instant::now(),
+                    login,
+                });
                 Err(error)
             }
         }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tests::command::{CommandOutput, Home, start};
-use tests::login_server::LoginServer;
+use tests::login_server::{LoginServer, get};
 
 const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
 
@@ -96,7 +96,7 @@ fn login_by_paste_makes_calls_work_and_leaves_no_secret_in_clear() {
     let home = configured(&server);
     let before = call(&home, 1).wait().expect_code(30);
     let before = before.expect_stderr("the server requires a login");
-    let before = before.expect_stderr("next: run `airlock login w`");
+    let before = before.expect_stderr("next: run `airlock login w --config airlock.toml`");
     let stdout = log_in(&home, &server, &[]);
     for part in [
         "logged in to `w`",
@@ -149,6 +149,165 @@ fn slow_renewal_outlives_the_request_that_waits_for_it() {
 }
 
 #[test]
+fn airlock_stores_a_renewal_before_it_exits() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    let config = server.config() + "connect_timeout = \"1s\"\n" + FILE_KEY;
+    home.write("airlock.toml", config);
+    log_in(&home, &server, &[]);
+    server.expire_access();
+    // The refresh token is replaced at once, and the answer comes after the run has failed.
+    server.set_token_delay(Duration::from_secs(4));
+    let failed = call(&home, 1).wait().expect_code(30);
+    failed.expect_stderr("did not finish connecting within 1000 ms");
+    server.set_token_delay(Duration::ZERO);
+    call(&home, 1).wait().expect_code(0);
+    assert_eq!((server.renewals(), server.calls().len()), (1, 1));
+}
+
+#[test]
+fn token_that_has_ended_is_not_sent() {
+    let server = LoginServer::start();
+    server.give_short_tokens(0);
+    let home = configured(&server);
+    log_in(&home, &server, &[]);
+    let before = server.requests_for("/mcp");
+    let ended = call(&home, 1).wait().expect_code(30);
+    let ended = ended.expect_stderr("the token has ended, and there is no refresh token");
+    ended.expect_stderr("run `airlock login w --config airlock.toml`");
+    assert_eq!(server.requests_for("/mcp"), before);
+}
+
+#[test]
+fn plain_http_gets_no_login() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    // Not a loopback address, although it leads to this machine.
+    home.write("airlock.toml", server.config_of("w", "0.0.0.0") + FILE_KEY);
+    let refused = home.run(["login", "w", "--config", "airlock.toml", "--no-browser"]);
+    let refused = refused
+        .expect_code(30)
+        .expect_stderr("has no https address");
+    refused.expect_stderr("use the https address of the server");
+    let client = "oauth = { client_id = \"c\", client_secret = \"secret-of-the-client\", \
+                  issuer = \"https://login.example\", grant = \"client_credentials\" }\n";
+    let config = server.config_of("w", "0.0.0.0") + client + FILE_KEY;
+    home.write("airlock.toml", config);
+    let refused = call(&home, 1).wait().expect_code(30);
+    refused.expect_stderr("has no https address");
+    for path in [
+        "/token",
+        "/register",
+        "/.well-known/oauth-protected-resource/mcp",
+    ] {
+        assert!(!server.was_asked_for(path), "{path}");
+    }
+}
+
+#[test]
+fn two_servers_with_one_address_have_two_logins() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    let both = server.config() + &server.config_of("v", "127.0.0.1") + FILE_KEY;
+    home.write("airlock.toml", both);
+    log_in(&home, &server, &[]);
+    let shown = home.run(["servers", "v", "--config", "airlock.toml"]);
+    let shown = shown.expect_code(30).expect_stdout("login-required");
+    shown.expect_stdout("next: run `airlock login v --config airlock.toml`");
+    home.run(["servers", "w", "--config", "airlock.toml"])
+        .expect_code(0);
+}
+
+#[test]
+fn client_logs_in_again_after_its_renewal_was_refused() {
+    const SECRET: &str = "secret-of-the-client";
+    let server = LoginServer::start();
+    server.accept_client(SECRET);
+    let home = Home::new();
+    let client = format!(
+        "oauth = {{ client_id = \"c\", client_secret = \"{SECRET}\", issuer = \"{}\", \
+         grant = \"client_credentials\" }}\n",
+        server.issuer()
+    );
+    home.write("airlock.toml", server.config() + &client + FILE_KEY);
+    call(&home, 1).wait().expect_code(0);
+    server.expire_access();
+    call(&home, 1).wait().expect_code(0);
+    server.expire_access();
+    server.move_token_endpoint();
+    call(&home, 1).wait().expect_code(0);
+    assert_eq!(server.calls().len(), 3);
+    assert!(server.was_asked_for("/moved/token"));
+    // A token that ends at once is replaced before each request.
+    server.give_short_tokens(0);
+    server.expire_access();
+    call(&home, 1).wait().expect_code(0);
+    assert_eq!(server.calls().len(), 4);
+}
+
+#[test]
+fn command_of_a_message_logs_in() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    home.write("my files/airlock.toml", FILE_KEY);
+    let target = server.config();
+    let target = target.split('"').nth(1).unwrap();
+    let flags = [
+        "--server",
+        &format!("w={target}"),
+        "--config",
+        "my files/airlock.toml",
+        "--state-dir",
+        "state",
+    ];
+    let servers = || home.run(["servers"].iter().chain(&flags));
+    let refused = servers().expect_code(30);
+    let (_, next) = refused.stdout.split_once("next: run `").unwrap();
+    let (command, _) = next.split_once('`').unwrap();
+    assert!(command.starts_with("airlock login w "), "{command}");
+    let mut shell = home.airlock(["login", "--help"]);
+    let program = shell.get_program().to_owned();
+    let airlock = shell.get_args().next().unwrap().to_owned();
+    shell = Command::new("sh");
+    home.dress(&mut shell);
+    let command = command.replacen("airlock", "exec \"$0\" \"$1\"", 1);
+    shell.arg("-c").arg(format!("{command} --no-browser"));
+    shell.arg(program).arg(airlock);
+    let (code, stdout, stderr) = paste(shell, &server);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    servers().expect_code(0);
+}
+
+#[test]
+fn wrong_request_to_the_callback_does_not_end_the_login() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    let mut child = home
+        .airlock(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut read = lines.map_while(Result::ok);
+    let address = read.find(|it| it.contains("/authorize?")).unwrap();
+    let right = server.approve(address.trim());
+    let (callback, _) = right.split_once('?').unwrap();
+    let wrong = format!("{callback}?code=stolen&state=guessed");
+    assert!(get(&wrong).starts_with("HTTP/1.1 400 "));
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{wrong}").unwrap();
+    let said = read.find(|it| it.contains("not the answer of this login"));
+    assert!(said.is_some());
+    assert!(get(&right).starts_with("HTTP/1.1 200 "));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    call(&home, 1).wait().expect_code(0);
+}
+
+#[test]
 fn client_with_a_secret_needs_its_issuer() {
     let server = LoginServer::start();
     let home = Home::new();
@@ -178,7 +337,7 @@ fn failed_renewal_deletes_nothing_and_an_ended_login_is_said() {
     call(&home, 1).wait().expect_code(0);
     server.expire_login();
     let ended = call(&home, 1).wait().expect_code(30);
-    ended.expect_stderr("run `airlock login w`");
+    ended.expect_stderr("run `airlock login w --config airlock.toml`");
     let shown = home
         .run(["servers", "--config", "airlock.toml"])
         .expect_code(30);
@@ -197,6 +356,8 @@ fn missing_scope_is_asked_for_by_the_next_login() {
     let refused = refused.expect_stderr("airlock login w --scope 'write'");
     refused.expect_stderr("login-required");
     assert!(server.calls().is_empty());
+    // Without a terminal, nobody is asked, so no client is registered.
+    assert_eq!(server.requests_for("/register"), 1);
     let stdout = log_in(&home, &server, &["--scope", "write"]);
     assert!(stdout.contains("scopes:  read write"), "{stdout}");
     call(&home, 1).wait().expect_code(0);
@@ -224,14 +385,15 @@ fn keyring_that_hangs_is_an_error_that_names_the_file() {
     let home = Home::new();
     home.write("airlock.toml", server.config());
     let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
-    let command = with_tool(&home, "#!/bin/sh\nexec sleep 60\n", args);
+    let mut command = with_tool(&home, "#!/bin/sh\nexec sleep 60\n", args);
     let since = Instant::now();
-    let (code, _, stderr) = paste(command, &server);
-    assert_eq!(code, Some(30), "{stderr}");
+    let refused = start(&mut command, "").wait().expect_code(30);
     assert!(since.elapsed() < Duration::from_secs(30));
-    for part in ["did not answer within 3 s", "`keys = \"file\"`"] {
-        assert!(stderr.contains(part), "{stderr}");
-    }
+    let refused = refused.expect_stderr("did not answer within 3 s");
+    let refused = refused.expect_stderr("`keys = \"file\"`");
+    // The person does not log in for nothing.
+    assert!(!refused.stderr.contains("/authorize"), "{refused}");
+    assert!(!server.was_asked_for("/register"));
 }
 
 /// A keyring of files.

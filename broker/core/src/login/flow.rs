@@ -118,6 +118,17 @@ impl Login {
         })
     }
 
+    /// Whether the login waits for this address. Other addresses have nothing to do with it, and
+    /// must not end it.
+    #[must_use]
+    pub fn is_answer(&self, address: &str) -> bool {
+        redirect::has_state(
+            address,
+            &self.input.redirect_uri,
+            &self.input.randomness.state,
+        )
+    }
+
     pub fn step(&mut self, event: Event<'_>) -> Result<Step, LoginError> {
         let stage = std::mem::replace(&mut self.stage, Stage::Ended);
         let (stage, step) = match (stage, event) {

@@ -14,8 +14,7 @@ pub(super) struct Expected<'a> {
 }
 
 /// Whether an address is the redirect URI, with any query.
-#[must_use]
-pub fn is_redirect_to(address: &str, redirect_uri: &str) -> bool {
+fn is_redirect_to(address: &str, redirect_uri: &str) -> bool {
     let (Ok(mut address), Ok(mut redirect_uri)) =
         (Url::parse(address.trim()), Url::parse(redirect_uri))
     else {
@@ -26,6 +25,17 @@ pub fn is_redirect_to(address: &str, redirect_uri: &str) -> bool {
         url.set_fragment(None);
     }
     address == redirect_uri
+}
+
+/// Whether an address is an answer of this login: the redirect URI, with exactly this state. Any
+/// other request to the redirect URI can come from anybody.
+pub(super) fn has_state(address: &str, redirect_uri: &str, state: &str) -> bool {
+    let Ok(url) = Url::parse(address.trim()) else {
+        return false;
+    };
+    let mut states = url.query_pairs().filter(|(name, _)| name == "state");
+    let is_right = states.next().is_some_and(|(_, value)| value == state);
+    is_redirect_to(address, redirect_uri) && is_right && states.next().is_none()
 }
 
 /// Returns the code. Nothing of an answer is used or shown before its state and its issuer are
@@ -88,6 +98,22 @@ mod tests {
             },
         );
         assert_eq!(found, expected.map(str::to_owned), "{query}");
+    }
+
+    #[test]
+    fn only_the_redirect_with_its_state_is_an_answer() {
+        for (address, expected) in [
+            ("http://127.0.0.1:4000/callback?code=c&state=s", true),
+            ("http://127.0.0.1:4000/callback?error=e&state=s&iss=x", true),
+            ("http://127.0.0.1:4000/callback?code=c&state=S", false),
+            ("http://127.0.0.1:4000/callback?code=c", false),
+            ("http://127.0.0.1:4000/callback?state=s&state=s", false),
+            ("http://127.0.0.1:4000/callback/?state=s", false),
+            ("http://127.0.0.1:4001/callback?state=s", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(has_state(address, HERE, "s"), expected, "{address}");
+        }
     }
 
     #[test]

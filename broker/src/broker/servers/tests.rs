@@ -189,3 +189,16 @@ async fn unreachable_on_demand_server_is_not_retried_until_needed() {
     stage.joined().await;
     assert_eq!(dialled.lock().unwrap().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pause_before_next_attempt_ends_with_a_login() {
+    for (logged_in_after, expected) in [(Some(30), 31), (None, 300)] {
+        let since = Instant::now();
+        let logged_in = || {
+            let elapsed = since.elapsed();
+            logged_in_after.is_some_and(|it| elapsed > Duration::from_secs(it))
+        };
+        sleep_until_change(RETRY_LAST, logged_in).await;
+        assert_eq!(since.elapsed().as_secs(), expected);
+    }
+}
