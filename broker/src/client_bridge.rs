@@ -27,6 +27,11 @@ pub trait ClientBridge: Send + Sync {
     /// servers, and passes on no other inquiries.
     fn abilities(&self) -> ClientCapabilities;
 
+    /// Whether a person can be asked to log in to a server, at an address that airlock names.
+    fn can_log_in(&self) -> bool {
+        self.abilities().address
+    }
+
     /// Returns a name of the host that is unique among bridges. A server may continue a call that
     /// this host gave up; its inquiries can then reach this host during a later call. Without a
     /// name, the host counts as a new one in each run.

@@ -23,6 +23,7 @@ pub(crate) mod lines;
 mod link;
 mod list;
 mod list_subscription;
+mod login_request;
 mod message_limits;
 pub(crate) mod notifications;
 mod outgoing;

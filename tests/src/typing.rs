@@ -19,6 +19,24 @@ use crate::patience::PATIENCE;
 /// Panics if a text does not appear.
 #[must_use]
 pub fn type_at(home: &Home, args: &[&str], typed: &[(&str, &str)]) -> (String, Option<i32>) {
+    let answers = typed.iter().map(|(wanted, answer)| {
+        let answer = move |_: &str| (*answer).to_owned();
+        (*wanted, answer)
+    });
+    act_at(home, args, answers)
+}
+
+/// Like [`type_at`], but each answer depends on the output so far.
+///
+/// # Panics
+///
+/// Panics if a text does not appear.
+#[must_use]
+pub fn act_at<'a, A: Fn(&str) -> String>(
+    home: &Home,
+    args: &[&str],
+    typed: impl IntoIterator<Item = (&'a str, A)>,
+) -> (String, Option<i32>) {
     let quoted = |arg: &str| format!("'{}'", arg.replace('\'', "'\\''"));
     let mut line = quoted(&airlock().display().to_string());
     for arg in args {
@@ -57,6 +75,7 @@ pub fn type_at(home: &Home, args: &[&str], typed: &[(&str, &str)]) -> (String, O
             seen.extend(more.unwrap_or_else(|_| panic!("no {wanted:?} in\n{text}")));
             text = String::from_utf8_lossy(&seen).into_owned();
         }
+        let answer = answer(&text);
         keys.write_all(answer.as_bytes()).expect("a terminal");
     }
     let status = child.wait().expect("a child process");

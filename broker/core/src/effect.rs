@@ -15,7 +15,7 @@ use crate::decide::{Answer, AuthorizedCall, Question};
 use crate::flow::ResolvedPath;
 use crate::grant::{Grant, Use};
 use crate::id::{CallId, Digest, GrantId, ToolId};
-use crate::inquiry::{Inquiry, InquiryEnd, InquiryId};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, InquiryLogin};
 use crate::journal::Entry;
 use crate::limits::Limit;
 use crate::outcome::Reply;
@@ -102,6 +102,8 @@ pub enum Event {
     InquiryEnded {
         inquiry: InquiryId,
         end: InquiryEnd,
+        /// The login that answered the inquiry.
+        login: Option<InquiryLogin>,
     },
     /// The use that was claimed and is already on disk, or why the claim failed.
     Claimed {

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, Digest};
+use crate::login::ScopeSet;
 
 /// The shell's number of an inquiry within its run: 1, 2, 3 … in the order of their arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,6 +50,13 @@ impl InquiryKind {
             Self::Roots => "the folders of the host",
         }
     }
+}
+
+/// The login that a person made because a server refused a call without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InquiryLogin {
+    pub issuer: String,
+    pub scopes: ScopeSet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

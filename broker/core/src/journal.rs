@@ -24,7 +24,7 @@ use crate::code::Code;
 use crate::facts::Facts;
 use crate::flow::{Declassification, StartLabels};
 use crate::id::{CallId, CallRef, Digest, RunId, ServerName, ToolId};
-use crate::inquiry::{InquiryEnd, InquiryId, InquiryKind};
+use crate::inquiry::{InquiryEnd, InquiryId, InquiryKind, InquiryLogin};
 use crate::labels::Labels;
 use crate::limits::Limits;
 use crate::report::{ReportedError, ReportedFinding, ReportedOutcome, Status, Usage};
@@ -310,6 +310,9 @@ pub struct InquiryEndedEntry {
     pub inquiry: InquiryId,
     pub end: InquiryEnd,
     pub ms: u64,
+    /// The login that answered the inquiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<InquiryLogin>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -441,13 +444,19 @@ impl Body {
             Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
             Self::Suspended(suspended) => suspended.calls.len() as u64 * 8,
             Self::Ended(ended) => ended.value.as_deref().map_or(0, quoted_bytes),
+            Self::InquiryEnded(ended) => {
+                let scope = |scope: &str| quoted_bytes(scope) + 3;
+                let login = ended.login.as_ref();
+                login.map_or(0, |it| {
+                    quoted_bytes(&it.issuer) + it.scopes.iter().map(scope).sum::<u64>()
+                })
+            }
             Self::RunStarted(_)
             | Self::Reused(_)
             | Self::Answered(_)
             | Self::GrantVoided(_)
             | Self::GrantClaimed(_)
-            | Self::Inquired(_)
-            | Self::InquiryEnded(_) => 0,
+            | Self::Inquired(_) => 0,
         };
         REST_BYTES + long
     }

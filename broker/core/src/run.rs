@@ -261,7 +261,11 @@ impl Run {
                 None => RunEnd::Cancelled { why, may_wait },
             }),
             Event::Inquired(inquiry) => self.inquired(&inquiry),
-            Event::InquiryEnded { inquiry, end } => self.inquiry_ended(inquiry, end),
+            Event::InquiryEnded {
+                inquiry,
+                end,
+                login,
+            } => self.inquiry_ended(inquiry, end, login),
             Event::Claimed { call, used } => self.claimed(call, used),
             Event::HeldByHost { calls } => self.held_by_host = calls,
             Event::Woke => self.clock.forget_alarm(),

@@ -142,7 +142,8 @@ impl Servers {
     /// described the tool exactly as the decision assumed. If necessary, this function first
     /// connects and reads the list.
     pub(super) async fn call(self: Arc<Self>, call: CallParts, call_context: CallContext) -> Reply {
-        let (server, deadline) = (&call.tool.server, call_context.origin.deadline.clone());
+        let (server, origin) = (&call.tool.server, call_context.origin);
+        let deadline = origin.deadline.clone();
         let Some(upstream) = self.upstream.server(server) else {
             return not_sent(NO_SUCH_SERVER);
         };
@@ -161,14 +162,23 @@ impl Servers {
             tool: call.tool.tool.0.to_string(),
             arguments: call.args.bytes().to_vec(),
             trace: call_context.trace,
-            origin: Some(call_context.origin),
+            origin: Some(origin.clone()),
             deadline: deadline.clone(),
         };
         let mut reply = not_sent("the server's connections end before the call can be sent");
+        let mut has_logged_in = false;
         for _ in 0..TRIES_MAX {
             let said = match deadline.limit(self.said(server, since)).await {
                 Ok(Ok(said)) => said,
-                Ok(Err(why)) => return not_sent(why),
+                Ok(Err(why)) if has_logged_in => return not_sent(why),
+                Ok(Err(why)) => match upstream.log_in_to_connect(&origin).await {
+                    None => return not_sent(why),
+                    Some(Err(reply)) => return reply,
+                    Some(Ok(())) => {
+                        has_logged_in = true;
+                        continue;
+                    }
+                },
                 Err(_) => return not_sent("the server is still starting"),
             };
             if said.digest(&call.tool.tool) != Some(call.upstream_digest) {

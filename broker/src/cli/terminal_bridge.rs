@@ -34,6 +34,10 @@ impl ClientBridge for TerminalBridge {
         }
     }
 
+    fn can_log_in(&self) -> bool {
+        self.terminal.is_some()
+    }
+
     fn carry(&self, inquiry: ServerRequest, time: AnswerDeadline) -> BridgeFuture<'_> {
         Box::pin(async move {
             if let Some(terminal) = &self.terminal {

@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::authorization_client::{SendError, network_of, send};
 use super::keys::KeyPlace;
@@ -41,6 +42,9 @@ struct Inner {
     flags: String,
     /// Held while the login is renewed, so that one process renews it once.
     renewal: Arc<Mutex<()>>,
+    /// Held while a person is asked to log in during a run. Contains when a person was last asked in
+    /// vain.
+    asking: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -134,6 +138,7 @@ impl ServerLogin {
             id,
             flags,
             renewal: Arc::default(),
+            asking: Mutex::default(),
         }))
     }
 
@@ -153,6 +158,17 @@ impl ServerLogin {
             true => format!("airlock login {name} --scope '{scopes}'{flags}"),
             false => format!("airlock login {name}{flags}"),
         }
+    }
+
+    /// Whether only a person can log in.
+    pub(crate) fn needs_person(&self) -> bool {
+        self.0.settings.grant == Grant::AuthorizationCode
+    }
+
+    /// Returns the lock that is held while a person is asked to log in during a run, with the time
+    /// at which a person was last asked in vain.
+    pub(crate) fn asking(&self) -> &Mutex<Option<Instant>> {
+        &self.0.asking
     }
 
     /// Returns the version of the stored login, which changes with each login and each renewal.

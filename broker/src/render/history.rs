@@ -2,6 +2,7 @@
 
 use airlock_core::code::Code;
 use airlock_core::id::ToolId;
+use airlock_core::inquiry::InquiryLogin;
 use airlock_core::journal::{
     Body, DecidedEntry, GrantGivenEntry, JournalLine, Verdict, VerifiedJournal,
 };
@@ -125,10 +126,11 @@ fn describe(body: &Body) -> Option<String> {
             }
         ),
         Body::InquiryEnded(ended) => format!(
-            "call {}  the server's request was {}, after {} ms",
+            "call {}  the server's request was {}, after {} ms{}",
             ended.call.0,
             word(&ended.end),
-            ended.ms
+            ended.ms,
+            ended.login.as_ref().map_or_else(String::new, logged_in)
         ),
         Body::Settled(settled) => format!(
             "call {}  {}{}, {} bytes, {} ms{}",
@@ -161,6 +163,18 @@ fn describe(body: &Body) -> Option<String> {
             ended.usage.wall_ms
         ),
     })
+}
+
+fn logged_in(login: &InquiryLogin) -> String {
+    let issuer = escape::brief(&login.issuer, 200);
+    match login.scopes.is_empty() {
+        true => format!("; logged in at {issuer}"),
+        false => {
+            let scopes = login.scopes.to_string();
+            let scopes = escape::brief(&scopes, 200);
+            format!("; logged in at {issuer} with the scopes {scopes}")
+        }
+    }
 }
 
 fn grant_given(given: &GrantGivenEntry) -> String {

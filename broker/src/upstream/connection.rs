@@ -18,6 +18,7 @@ use super::server_request::{CallOrigin, RequestOwner};
 use super::subscriptions::WantedSubscriptions;
 use crate::client_bridge::{ClientCapabilities, LogLevel};
 use crate::deadline::Deadline;
+use crate::login::ServerLogin;
 
 /// Time limit of a subscription. It is longer than any connection lasts.
 const LISTENING: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
@@ -42,6 +43,8 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: &'a str,
     pub(crate) trace: Option<&'a str>,
     pub(crate) origin: Option<&'a CallOrigin>,
+    /// The login of the server.
+    pub(crate) login: Option<&'a ServerLogin>,
     /// The source of notifications about completed URL elicitations.
     pub(crate) notifier: Option<&'a NotificationSender>,
 }

@@ -61,7 +61,7 @@ fn failure(error: LinkError) -> Reply {
             cause: LostCause::Disconnected,
         },
         LinkError::Lost { why, cause } => Reply::Lost { why, cause },
-        LinkError::LoginRequired { why, next } => Reply::Failed {
+        LinkError::LoginRequired { why, next, .. } => Reply::Failed {
             code: Code::LoginRequired,
             message: format!("{why}; a person can log in with `{next}`"),
             left: false,

@@ -452,7 +452,7 @@ impl HandshakeError {
                 url: url.to_owned(),
                 status,
             },
-            (Self::Link(LinkError::LoginRequired { why, next }), place) => {
+            (Self::Link(LinkError::LoginRequired { why, next, .. }), place) => {
                 ConnectError::LoginRequired {
                     url: place.unwrap_or_default().to_owned(),
                     why,

@@ -217,6 +217,7 @@ impl HttpLink {
             true => LinkError::LoginRequired {
                 why: error.to_string(),
                 next: login.command(&Challenge::default()),
+                challenge: Box::default(),
             },
             false => LinkError::NotSent {
                 why: format!("{error}; {}", error.next()),
@@ -243,6 +244,7 @@ impl HttpLink {
         Err(LinkError::LoginRequired {
             why: why.to_owned(),
             next: login.command(&challenge),
+            challenge: Box::new(challenge),
         })
     }
 

@@ -12,12 +12,14 @@ use serde_json::{Map, Value, json};
 
 use super::connection::{CallRequest, Connection, InputResponses};
 use super::jsonrpc::Answer;
+use super::login_request::{self, LOGINS_MAX};
 use super::outgoing::LinkError;
 use super::raw::read_object;
 use super::server_request::{CallOrigin, RequestError};
 use super::url_elicitation::RequiredUrls;
 use crate::client_bridge::ServerRequest;
 use crate::deadline::Deadline;
+use crate::login::ServerLogin;
 
 /// Maximum number of times that a server may ask for more input before it answers.
 const MAX: usize = 10;
@@ -49,7 +51,8 @@ struct InputRequiredResult<'a> {
 }
 
 /// Makes a call. Whenever the server asks for input, repeats the call over the same connection with
-/// the answers. The call is also repeated once after the person has opened required URLs. A call
+/// the answers. The call is also repeated once after the person has opened required URLs, and after
+/// a login, without which the server has done nothing. A call
 /// that has arrived once may have had an effect, whatever happens to its repetitions.
 pub(super) async fn converse(
     connection: &Connection,
@@ -59,13 +62,20 @@ pub(super) async fn converse(
 ) -> Result<Answer, LinkError> {
     let mut given: Option<InputResponses> = None;
     let mut has_opened = false;
+    let mut logins = 0;
     for _ in 0..MAX {
+        let used = called.login.and_then(ServerLogin::version);
         let answer = connection
             .call(called, given.as_ref(), headers.clone(), deadline)
             .await;
         let answer = match answer {
             Err(lost @ LinkError::Lost { .. }) => return Err(lost),
             Err(refused) if given.is_some() => return Err(LinkError::disconnected(refused.why())),
+            Err(refused @ LinkError::LoginRequired { .. }) if logins < LOGINS_MAX => {
+                logins += 1;
+                login_request::after_refusal(refused, used, called.login, called.origin).await?;
+                continue;
+            }
             answer => answer?,
         };
         if let Some(wanted) = RequiredUrls::from_answer(&answer) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airlock_core::login::Challenge;
 use airlock_core::outcome::LostCause;
 
 use super::server_request::RequestOwner;
@@ -36,7 +37,11 @@ pub(crate) enum LinkError {
     /// The request was sent, and its outcome is unknown.
     Lost { why: String, cause: LostCause },
     /// The server has done nothing because it requires a login. `next` is the command.
-    LoginRequired { why: String, next: String },
+    LoginRequired {
+        why: String,
+        next: String,
+        challenge: Box<Challenge>,
+    },
     /// The server has done nothing because it requires a URL to be opened first. The person
     /// declined or did not answer.
     Unopened { was_declined: bool },
@@ -48,7 +53,7 @@ impl LinkError {
             Self::NotSent { why } | Self::Status { why, .. } | Self::Lost { why, .. } => {
                 why.clone()
             }
-            Self::LoginRequired { why, next } => format!("{why}; run `{next}`"),
+            Self::LoginRequired { why, next, .. } => format!("{why}; run `{next}`"),
             Self::SessionGone => "the HTTP session has ended".to_owned(),
             Self::Unopened { was_declined } => {
                 let what = "the server requires a URL to be opened first";

@@ -21,11 +21,13 @@ use super::error::ConnectError;
 use super::fetch::{Fetch, FetchError, FetchResponse};
 use super::handshake::{Connect, Handshake, HandshakeError};
 use super::headers::{MirroredHeader, headers_for};
+use super::http::challenge_of;
 use super::input_required;
 use super::jsonrpc::Answer;
 use super::link::Link;
 use super::list::{Listing, list};
 use super::list_subscription::ListSubscription;
+use super::login_request;
 use super::message_limits::MessageLimits;
 use super::outgoing::LinkError;
 use super::server_request::CallOrigin;
@@ -246,6 +248,7 @@ impl UpstreamServer {
             arguments,
             trace: asked.trace.as_deref(),
             origin: asked.origin.as_ref(),
+            login: self.spec.login.as_ref(),
             notifier: self.diagnostics.notifier(),
         };
         let headers = reading.headers(&asked.tool, arguments);
@@ -259,6 +262,32 @@ impl UpstreamServer {
         } else {
             SendOutcome::Answered(reply)
         }
+    }
+
+    /// Lets a person log in if the last attempt to connect failed for want of a login. Returns
+    /// `None` if it did not, and the reply to the call if nobody has logged in.
+    pub(crate) async fn log_in_to_connect(&self, origin: &CallOrigin) -> Option<Result<(), Reply>> {
+        let slot = self.slot.lock().await;
+        let last = slot.last_failure.as_ref()?;
+        let ConnectError::LoginRequired { why, next, .. } = &last.error else {
+            return None;
+        };
+        let (why, next, used) = (why.clone(), next.clone(), last.login);
+        drop(slot);
+        // The handshake was refused some time ago, so the server is asked again what it requires.
+        let challenge = challenge_of(&self.spec).await.unwrap_or_default();
+        let refused = LinkError::LoginRequired {
+            why,
+            next,
+            challenge: Box::new(challenge),
+        };
+        let login = self.spec.login.as_ref();
+        let logged_in = login_request::after_refusal(refused, used, login, Some(origin)).await;
+        Some(
+            logged_in.map_err(|refused| {
+                decode::reply(Err(refused), self.message_limits.result_bytes_max)
+            }),
+        )
     }
 
     /// Sends a request over the existing connection. The caller makes sure that there is one.

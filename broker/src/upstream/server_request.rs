@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use airlock_core::id::{CallId, ServerName};
+use airlock_core::inquiry::InquiryLogin;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -48,16 +49,28 @@ pub(crate) struct RaisedRequest {
     /// Other calls of the same run that the inquiry may belong to.
     pub(crate) or: Vec<CallId>,
     pub(crate) inquiry: ServerRequest,
-    /// Set if the call is repeated after the answer, as soon as the server reports completion or a
-    /// time limit ends. `None` if the server waits for the answer during the call.
-    pub(crate) first: Option<oneshot::Receiver<()>>,
+    /// Set if the call is repeated after the answer and its completion. `None` if the server waits
+    /// for the answer during the call.
+    pub(crate) first: Option<Completion>,
     pub(crate) told: oneshot::Sender<RequestResult>,
+}
+
+/// How airlock learns that the person has done what an address asks for.
+#[derive(Debug)]
+pub(crate) enum Completion {
+    /// The server reports it after the person has agreed, if it reports it at all.
+    Reported(oneshot::Receiver<()>),
+    /// airlock itself logs in, and knows it also without an answer. The sender is dropped if the
+    /// login fails.
+    Login(oneshot::Receiver<InquiryLogin>),
 }
 
 /// Routes servers' inquiries to one run. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestRouter {
     abilities: ClientCapabilities,
+    /// Whether a person can be asked to log in to a server.
+    can_log_in: bool,
     /// The host that sees the inquiries; `None` if unknown.
     host: Option<Arc<str>>,
     raised: mpsc::UnboundedSender<RaisedRequest>,
@@ -141,6 +154,7 @@ impl RequestRouter {
         let (raised, hears) = mpsc::unbounded_channel();
         let router = Self {
             abilities,
+            can_log_in: false,
             host,
             raised,
             room: Arc::new(Semaphore::new(OPEN_MAX)),
@@ -156,6 +170,10 @@ impl RequestRouter {
             progress_sink,
             ..self
         }
+    }
+
+    pub(crate) fn with_logins(self, can_log_in: bool) -> Self {
+        Self { can_log_in, ..self }
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -199,6 +217,11 @@ impl CallOrigin {
         self.router.abilities
     }
 
+    /// Whether the caller of the run can be asked to log in.
+    pub(crate) fn can_log_in(&self) -> bool {
+        self.router.can_log_in
+    }
+
     /// Parses an inquiry. Fails if the host does not support it.
     pub(crate) fn read(
         &self,
@@ -215,20 +238,16 @@ impl CallOrigin {
     }
 
     /// Passes an inquiry to the host before the call is repeated. If the person agrees, the run
-    /// waits for `done` for a limited time.
+    /// waits for the completion for a limited time.
     pub(super) async fn ask_first(
         &self,
         inquiry: ServerRequest,
-        done: oneshot::Receiver<()>,
+        completion: Completion,
     ) -> RequestResult {
-        self.raise(inquiry, Some(done)).await
+        self.raise(inquiry, Some(completion)).await
     }
 
-    async fn raise(
-        &self,
-        inquiry: ServerRequest,
-        first: Option<oneshot::Receiver<()>>,
-    ) -> RequestResult {
+    async fn raise(&self, inquiry: ServerRequest, first: Option<Completion>) -> RequestResult {
         let Ok(_place) = self.router.room.try_acquire() else {
             return Err(RequestError::unanswered(
                 "too many requests of this run are open",

@@ -13,7 +13,7 @@ use super::connection::{CallRequest, Connection};
 use super::era::Era;
 use super::jsonrpc::{Answer, RpcError};
 use super::outgoing::LinkError;
-use super::server_request::CallOrigin;
+use super::server_request::{CallOrigin, Completion};
 use crate::client_bridge::ServerRequest;
 
 /// Error code of a server that has done nothing and requires URLs to be opened first.
@@ -75,7 +75,8 @@ impl RequiredUrls {
                 Some((notifier, id)) => notifier.hand_on_opened(id, done),
                 None => drop(done),
             }
-            let told = origin.ask_first(inquiry, is_done).await;
+            let completion = Completion::Reported(is_done);
+            let told = origin.ask_first(inquiry, completion).await;
             match told.ok().as_ref().and_then(|it| it.get("action")?.as_str()) {
                 Some("accept") => Ok(()),
                 Some("decline") => Err(true),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tests::command::{CommandOutput, Home, start};
 use tests::login_server::{LoginServer, get};
+use tests::typing::act_at;
 
 const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
 
@@ -361,6 +362,92 @@ fn missing_scope_is_asked_for_by_the_next_login() {
     let stdout = log_in(&home, &server, &["--scope", "write"]);
     assert!(stdout.contains("scopes:  read write"), "{stdout}");
     call(&home, 1).wait().expect_code(0);
+}
+
+/// Returns the address of a login in a text.
+fn login_address(text: &str) -> &str {
+    let words = text.split_whitespace();
+    let mut addresses = words.filter(|it| it.contains("/authorize?"));
+    addresses.next().expect("an address")
+}
+
+#[test]
+fn person_at_the_terminal_logs_in_during_a_run() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &["--scope", "read"]);
+    server.require_scope("write");
+    let script = "const made = await Promise.all([1, 2].map(n => w.create({title: `t${n}`}))); \
+                  return JSON.stringify(made)";
+    let args = [
+        "run",
+        "-e",
+        script,
+        "--config",
+        "airlock.toml",
+        "--allow",
+        "w.*",
+    ];
+    let logs_in = |shown: &str| {
+        let page = server.browse(login_address(shown));
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+        String::new()
+    };
+    let (shown, code) = act_at(&home, &args, [("[o]pened", logs_in)]);
+    assert_eq!(code, Some(0), "{shown}");
+    // One login serves both calls, and each call is made once.
+    assert_eq!(shown.matches("/authorize?").count(), 1, "{shown}");
+    let mut calls = server.calls();
+    calls.sort();
+    assert_eq!(calls, ["t1", "t2"]);
+    let value = shown.rsplit("made with").next().unwrap();
+    assert!(!value.contains("http://"), "{value}");
+    let journals = home.journals();
+    let journal = std::fs::read_to_string(journals.last().unwrap()).unwrap();
+    let login = format!(
+        r#""login":{{"issuer":"{}","scopes":["read","write"]}}"#,
+        server.issuer()
+    );
+    assert_eq!(journal.matches(&login).count(), 1, "{journal}");
+    assert!(!journal.contains("/authorize"), "{journal}");
+    home.verify_all();
+    let said = format!(
+        "logged in at {} with the scopes read write",
+        server.issuer()
+    );
+    let run = journals.last().unwrap().file_stem().unwrap();
+    let history = home.run(["runs".as_ref(), "show".as_ref(), run]);
+    history.expect_code(0).expect_stdout(&said);
+    check_no_secret(&home, &server, &[]);
+}
+
+#[test]
+fn declined_login_ends_the_call_and_nothing_is_made() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    log_in(&home, &server, &["--scope", "read"]);
+    server.require_scope("write");
+    let script = "try { await w.create({title: 't'}) } catch (e) { return [e.code, e.message] }";
+    let args = [
+        "run",
+        "-e",
+        script,
+        "--config",
+        "airlock.toml",
+        "--allow",
+        "w.*",
+    ];
+    let declines = |_: &str| "d\n".to_owned();
+    let (shown, code) = act_at(&home, &args, [("[o]pened", declines)]);
+    assert_eq!(code, Some(0), "{shown}");
+    for part in [
+        "login-required",
+        "the person did not log in",
+        "--scope 'write'",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(server.calls().is_empty());
 }
 
 #[test]

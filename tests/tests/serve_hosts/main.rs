@@ -4,6 +4,7 @@
 mod continuing;
 mod ends;
 mod logging;
+mod logging_in;
 mod models;
 mod news;
 mod nobody_asked;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::id::CallId;
-use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, InquiryKind};
+use crate::inquiry::{Inquiry, InquiryEnd, InquiryId, InquiryKind, InquiryLogin};
 use crate::journal::{Body, InquiredEntry, InquiryEndedEntry};
 use crate::limits::INQUIRIES_MAX;
 
@@ -85,7 +85,12 @@ impl Run {
     }
 
     /// Ends an inquiry. If the inquiry is unknown, ended or withdrawn, this is ignored.
-    pub(super) fn inquiry_ended(&mut self, inquiry: InquiryId, end: InquiryEnd) {
+    pub(super) fn inquiry_ended(
+        &mut self,
+        inquiry: InquiryId,
+        end: InquiryEnd,
+        login: Option<InquiryLogin>,
+    ) {
         let Some(open) = self.inquiries.open.remove(&inquiry) else {
             return;
         };
@@ -102,6 +107,7 @@ impl Run {
             inquiry,
             end,
             ms: self.clock.host_ms().saturating_sub(open.since_ms),
+            login,
         };
         self.append(Body::InquiryEnded(ended), false);
         self.out.end_inquiry(inquiry, end);
@@ -118,7 +124,7 @@ impl Run {
             }
         }
         for inquiry in left {
-            self.inquiry_ended(inquiry, InquiryEnd::Withdrawn);
+            self.inquiry_ended(inquiry, InquiryEnd::Withdrawn, None);
         }
     }
 }

@@ -108,10 +108,10 @@ impl Terminal {
             self.show("        the address is too long to be shown; the request is cancelled\n")?;
             return Ok(talk.over("cancel"));
         }
-        self.show(&format!(
-            "{:>7} {url}\n        open this address if you trust it and the server\n",
-            "address"
-        ))?;
+        // Not broken into lines, so that it can be copied. It contains no space and no control
+        // character.
+        self.write(&format!("{:>7} {url}\n", "address"))?;
+        self.show("        open this address if you trust it and the server\n")?;
         loop {
             talk.forget_typed();
             self.show(&answers("[o]pened, [d]ecline, [c]ancel"))?;

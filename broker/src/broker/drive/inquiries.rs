@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use airlock_core::effect::Event;
 use airlock_core::id::{CallId, ServerName};
-use airlock_core::inquiry::{Inquiry as CoreInquiry, InquiryEnd, InquiryId, InquiryKind};
+use airlock_core::inquiry::{
+    Inquiry as CoreInquiry, InquiryEnd, InquiryId, InquiryKind, InquiryLogin,
+};
 use codegen::canonical;
 use futures_util::StreamExt as _;
 use futures_util::future::{AbortHandle, Abortable, LocalBoxFuture};
@@ -20,11 +22,21 @@ use crate::client_bridge::{AnswerDeadline, ClientBridge, ClientReply, ServerRequ
 use crate::deadline::Deadline;
 use crate::secrets::Secrets;
 use crate::upstream::server_request::{
-    self, CallOrigin, RaisedRequest, RequestResult, RequestRouter,
+    self, CallOrigin, Completion, RaisedRequest, RequestResult, RequestRouter,
 };
 use crate::upstream::url_elicitation::DONE_WALL;
 
-type CarryFuture<'a> = LocalBoxFuture<'a, (InquiryId, Option<ClientReply>)>;
+type CarryFuture<'a> = LocalBoxFuture<'a, (InquiryId, Carried)>;
+
+/// Maximum time for a person to log in after having agreed to.
+const LOGIN_WALL: Duration = Duration::from_secs(10 * 60);
+
+/// What became of an inquiry that was passed on to the host.
+#[derive(Default)]
+struct Carried {
+    said: Option<ClientReply>,
+    login: Option<InquiryLogin>,
+}
 
 pub(super) struct Inquiries<'a> {
     router: RequestRouter,
@@ -47,9 +59,8 @@ struct OpenInquiry {
     inquiry: Option<ServerRequest>,
     abort: Option<AbortHandle>,
     answer: Option<RequestResult>,
-    /// Resolves when the host has completed the accepted action. It is awaited after an acceptance,
-    /// because the call is then sent again.
-    first: Option<oneshot::Receiver<()>>,
+    /// Resolves when the person has done what the address asks for. The call is then sent again.
+    first: Option<Completion>,
     tell: oneshot::Sender<RequestResult>,
     is_given_up: bool,
 }
@@ -63,6 +74,7 @@ impl<'a> Inquiries<'a> {
         let log_sink = client_bridge.and_then(ClientBridge::log_sink);
         let (router, raised) = RequestRouter::new(abilities, host, log_sink);
         let router = router.with_progress(client_bridge.and_then(ClientBridge::progress_sink));
+        let router = router.with_logins(client_bridge.is_some_and(ClientBridge::can_log_in));
         Self {
             router,
             raised,
@@ -95,7 +107,7 @@ impl<'a> Inquiries<'a> {
             heard.push(self.enter(raised, secrets));
         }
         while let Poll::Ready(Some(carried)) = self.carried.poll_next_unpin(cx) {
-            let Ok((inquiry, mut said)) = carried else {
+            let Ok((inquiry, Carried { mut said, login })) = carried else {
                 continue;
             };
             if let Some(ClientReply::Error { message, .. }) = &mut said {
@@ -104,14 +116,21 @@ impl<'a> Inquiries<'a> {
             if let Some(open) = self.open.get_mut(&inquiry) {
                 let (end, told) = server_request::judge(open.wants, open.may_be_empty, said);
                 open.answer = Some(told);
-                heard.push(Event::InquiryEnded { inquiry, end });
+                heard.push(Event::InquiryEnded {
+                    inquiry,
+                    end,
+                    login,
+                });
             }
         }
         for (inquiry, open) in &mut self.open {
             if !open.is_given_up && open.tell.poll_closed(cx).is_ready() {
                 open.is_given_up = true;
-                let (inquiry, end) = (*inquiry, InquiryEnd::Withdrawn);
-                heard.push(Event::InquiryEnded { inquiry, end });
+                heard.push(Event::InquiryEnded {
+                    inquiry: *inquiry,
+                    end: InquiryEnd::Withdrawn,
+                    login: None,
+                });
             }
         }
         heard
@@ -170,11 +189,22 @@ impl<'a> Inquiries<'a> {
         };
         let first = open.first.take();
         let bounded = async move {
-            let said = time.limit(said).await.ok();
-            if let (Some(done), true) = (first, is_yes(said.as_ref())) {
-                let _ = tokio::time::timeout(DONE_WALL, done).await;
-            }
-            (id, said)
+            let said = async { time.limit(said).await.ok() };
+            let carried = match first {
+                None => Carried {
+                    said: said.await,
+                    login: None,
+                },
+                Some(Completion::Reported(done)) => {
+                    let said = said.await;
+                    if is_yes(said.as_ref()) {
+                        let _ = tokio::time::timeout(DONE_WALL, done).await;
+                    }
+                    Carried { said, login: None }
+                }
+                Some(Completion::Login(done)) => logged_in(said, done).await,
+            };
+            (id, carried)
         };
         let (abort, registration) = AbortHandle::new_pair();
         open.abort = Some(abort);
@@ -213,6 +243,31 @@ fn redact(secrets: &Secrets, params: &mut Value) -> bool {
         *place = address;
     }
     is_in_schema || is_in_name
+}
+
+/// Waits for the login, which may be complete before the host answers. An answer alone is not
+/// enough. Without a login, the inquiry ends without an answer.
+async fn logged_in(
+    said: impl Future<Output = Option<ClientReply>>,
+    done: oneshot::Receiver<InquiryLogin>,
+) -> Carried {
+    tokio::pin!(said, done);
+    let login = tokio::select! {
+        biased;
+        login = &mut done => login.ok(),
+        said = &mut said => match is_yes(said.as_ref()) {
+            true => match tokio::time::timeout(LOGIN_WALL, done).await {
+                Ok(login) => login.ok(),
+                Err(_) => None,
+            },
+            false => return Carried { said, login: None },
+        },
+    };
+    let accepted = || ClientReply::Result(json!({"action": "accept"}));
+    Carried {
+        said: login.is_some().then(accepted),
+        login,
+    }
 }
 
 fn is_yes(said: Option<&ClientReply>) -> bool {

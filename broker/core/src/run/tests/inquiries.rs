@@ -23,7 +23,11 @@ fn inquired_of_one_of(number: u32, call: u32, or: &[u32]) -> Event {
 
 fn ended(number: u32, end: InquiryEnd) -> Event {
     let inquiry = InquiryId(number);
-    Event::InquiryEnded { inquiry, end }
+    Event::InquiryEnded {
+        inquiry,
+        end,
+        login: None,
+    }
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! Tests a server that refuses a call until somebody has logged in. The host's user opens the
+//! address of the login, and the call is then made. Covers both eras of hosts.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tests::command::Home;
+use tests::login_server::LoginServer;
+use tests::serving::ServeProcess;
+
+use super::passing::modern;
+use super::{running, text};
+
+const CREATE: &str = "return await w.create({title: 't'})";
+
+fn serving(server: &LoginServer) -> ServeProcess {
+    let home = Home::new();
+    home.write(
+        "airlock.toml",
+        server.config() + "\n[oauth]\nkeys = \"file\"\n",
+    );
+    log_in(&home, server);
+    let flags = ["--disclosure", "full", "--allow", "*.*", "--config"];
+    let serving = ServeProcess::start_in(home, flags.into_iter().chain(["airlock.toml"]));
+    // The first request waits until the server is connected.
+    let ready = serving.session(&json!({})).run(1, "return typeof w.create");
+    assert!(text(&ready).contains("function"), "{ready}");
+    serving
+}
+
+/// Logs in with the command.
+fn log_in(home: &Home, server: &LoginServer) {
+    use std::io::{BufRead as _, BufReader};
+    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    let mut command = home.airlock(args);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut read = lines.map_while(Result::ok);
+    let address = read.find(|it| it.contains("/authorize?")).unwrap();
+    let _ = server.browse(address.trim());
+    read.for_each(drop);
+    assert!(child.wait().unwrap().success());
+}
+
+fn was_made_once(serving: &ServeProcess, server: &LoginServer, result: &Value) {
+    let shown = result.to_string();
+    assert!(text(result).contains("made with"), "{shown}");
+    assert_eq!(server.calls(), ["t"]);
+    serving.home.verify_all();
+    let journals = serving.home.journals();
+    let journal = std::fs::read_to_string(journals.last().unwrap()).unwrap();
+    let login = format!(r#""login":{{"issuer":"{}","scopes":[]}}"#, server.issuer());
+    assert_eq!(journal.matches(&login).count(), 1, "{journal}");
+    for secret in server.secrets() {
+        assert!(!shown.contains(&secret) && !journal.contains(&secret));
+    }
+    assert!(!shown.contains("/authorize") && !journal.contains("/authorize"));
+}
+
+#[test]
+fn host_of_the_older_era_logs_in() {
+    // The host can answer before the login is complete, or never.
+    for answers_first in [true, false] {
+        let server = LoginServer::start();
+        let serving = serving(&server);
+        let host = serving.session(&json!({"elicitation": {"url": {}}}));
+        server.expire_login();
+        let mut run = host.begin(1, "tools/call", &running(CREATE));
+        let asked = run.told("elicitation/create");
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(message.contains("`w` behind airlock"), "{message}");
+        if answers_first {
+            host.reply(&asked["id"], &json!({"action": "accept"}));
+        }
+        let page = server.browse(asked["params"]["url"].as_str().unwrap());
+        assert!(page.starts_with("HTTP/1.1 200 "), "{page}");
+        was_made_once(&serving, &server, &run.answer(1));
+    }
+}
+
+#[test]
+fn host_of_the_newer_era_logs_in() {
+    let can = json!({"elicitation": {"url": {}}});
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    server.expire_login();
+    let mut params = json!({"name": "run_script", "arguments": {"code": CREATE}});
+    let first = modern(&serving, params.clone(), &can).answer(1);
+    let requests = first["inputRequests"].as_object().unwrap();
+    let (key, request) = requests.iter().next().unwrap();
+    let _ = server.browse(request["params"]["url"].as_str().unwrap());
+    params["requestState"] = first["requestState"].clone();
+    params["inputResponses"] = json!({ key: {"action": "accept"} });
+    let last = modern(&serving, params, &can).answer(1);
+    was_made_once(&serving, &server, &last);
+}
+
+#[test]
+fn host_that_cannot_open_addresses_gets_the_command_and_a_later_login_works_at_once() {
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    let host = serving.session(&json!({"elicitation": {}}));
+    server.expire_login();
+    let refused = host.run(1, CREATE);
+    let refused = text(&refused);
+    assert!(refused.contains("login-required"), "{refused}");
+    assert!(
+        refused.contains("airlock login w --config airlock.toml"),
+        "{refused}"
+    );
+    assert!(server.calls().is_empty());
+    log_in(&serving.home, &server);
+    let made = host.run(2, CREATE);
+    assert!(text(&made).contains("made with"), "{made}");
+    assert_eq!(server.calls(), ["t"]);
+}
