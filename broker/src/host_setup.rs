@@ -4,7 +4,9 @@
 //! Nothing here connects to a server, and only [`changes`] writes files.
 
 mod changes;
+mod command;
 mod credentials;
+mod disabled;
 mod entry;
 mod host_file;
 mod known;
@@ -13,6 +15,7 @@ mod plan;
 mod toml_text;
 
 pub(crate) use changes::{Change, Created, Undone, undo, write};
+pub(crate) use command::AirlockCommand;
 pub(crate) use host_file::{AIRLOCK, is_airlock, servers_of};
 pub(crate) use known::{HostFile, KNOWN_IDS, Scope, find};
-pub(crate) use plan::{AirlockCommand, CONFIG, HostPlan, plan};
+pub(crate) use plan::{CONFIG, HostPlan, plan};

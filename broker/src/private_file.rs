@@ -56,6 +56,20 @@ impl StateDir {
     pub fn path(&self) -> &Path {
         &self.0
     }
+
+    /// Creates a file in the folder, and removes it.
+    pub(crate) fn try_to_write(&self) -> Result<(), Problem> {
+        let probe = self.0.join("probe");
+        let written = TemporaryFile::create(&probe, b"airlock", true);
+        written.map(drop).map_err(|error| {
+            Problem::new(
+                "state-unsafe",
+                format!("cannot write to the state directory {}", self.0.display()),
+                error.to_string(),
+                "make the folder writable, or choose another one with --state-dir",
+            )
+        })
+    }
 }
 
 fn refused(path: &Path, why: &ExposureReason) -> Problem {

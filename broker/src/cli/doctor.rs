@@ -17,6 +17,9 @@ use crate::render::{counted, escape};
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorOptions {
+    /// Also check the configuration that files in this folder name, and start its servers
+    #[arg(long)]
+    start_project_servers: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -51,7 +54,9 @@ pub(super) fn run(options: DoctorOptions, environment: &Environment) -> Outcome 
     let project = init::current_folder()?;
     let mut hosts = Vec::new();
     for file in host_setup::find(environment, &project) {
-        hosts.extend(check(file, &project, environment, &screen));
+        // The authors of the project chose what its configuration starts, not the user.
+        let starts = file.scope != Scope::Project || options.start_project_servers;
+        hosts.extend(check(file, &project, starts, environment, &screen));
     }
     if hosts.is_empty() {
         let why = "no configuration file of a known host has an entry that starts `airlock serve`";
@@ -71,29 +76,49 @@ pub(super) fn run(options: DoctorOptions, environment: &Environment) -> Outcome 
     })
 }
 
-/// Checks one place. Returns `None` if it does not start airlock.
+/// Checks one place. Returns `None` if it does not start airlock. Without `starts`, runs no program
+/// that airlock's configuration names.
 fn check(
     file: HostFile,
     project: &Path,
+    starts: bool,
     environment: &Environment,
     screen: &Screen,
 ) -> Option<CheckedHost> {
-    let text = std::fs::read_to_string(&file.path).ok()?;
-    let listed = servers_of(&file, &text).ok()?;
-    let (name, entry) = listed
-        .iter()
-        .find(|(name, entry)| *name == AIRLOCK || is_airlock(entry))?;
+    let text = std::fs::read_to_string(&file.path).map_err(|error| error.to_string());
+    let listed = text.and_then(|text| servers_of(&file, &text));
     let mut host = CheckedHost {
         file,
         findings: Vec::new(),
     };
+    let listed = match listed {
+        Ok(listed) => listed,
+        Err(why) => {
+            host.bad(
+                "file",
+                why,
+                "correct the file, and run `airlock doctor` again",
+            );
+            return Some(host);
+        }
+    };
+    let (name, entry) = listed
+        .iter()
+        .find(|(name, entry)| *name == AIRLOCK || is_airlock(entry))?;
     let beside = listed.keys().filter(|it| *it != name);
     let beside: Vec<&str> = beside.map(String::as_str).collect();
     if !beside.is_empty() {
         let note = format!("the host starts {} itself", beside.join(", "));
         host.add("entry", State::Note(note));
     }
-    host.check_entry(entry, project, environment, screen);
+    let args = host.check_entry(entry, project, environment);
+    if starts {
+        host.check_configuration(&args, screen);
+    } else {
+        let note = "not read, because a file in this folder names it and it can start programs; add \
+                    --start-project-servers to check it";
+        host.add("configuration", State::Note(note.into()));
+    }
     Some(host)
 }
 
@@ -116,13 +141,13 @@ impl CheckedHost {
         );
     }
 
+    /// Checks which program the host starts. Returns its arguments and its environment.
     fn check_entry(
         &mut self,
         entry: &Value,
         project: &Path,
         environment: &Environment,
-        screen: &Screen,
-    ) {
+    ) -> (Vec<String>, Environment) {
         let environment = self.environment_of(entry, environment);
         let expanded = |text: &str| {
             let expanded = self.file.expand(text, &environment);
@@ -147,7 +172,15 @@ impl CheckedHost {
                 );
             }
         }
-        match configuration(&args, &environment) {
+        (args, environment)
+    }
+
+    fn check_configuration(
+        &mut self,
+        (args, environment): &(Vec<String>, Environment),
+        screen: &Screen,
+    ) {
+        match configuration(args, environment) {
             Ok(config) => self.check_config(&config, screen),
             Err(problem) => self.problem("configuration", &problem),
         }
@@ -194,7 +227,8 @@ impl CheckedHost {
             Err(problem) => self.problem("servers", &problem),
         }
         self.check_approver(config);
-        match StateDir::open(config.state_dir.clone()) {
+        let state = StateDir::open(config.state_dir.clone());
+        match state.and_then(|it| it.try_to_write().map(|()| it)) {
             Ok(state) => {
                 let shown = state.path().display().to_string();
                 self.add("state directory", State::Good(shown));
@@ -204,9 +238,9 @@ impl CheckedHost {
     }
 
     fn check_approver(&mut self, config: &Config) {
-        let title = self.file.kind.title();
+        let title = self.file.titles();
         let state = match &config.approver {
-            _ if self.file.kind.asks_its_user() => State::Good(format!("{title} asks its user")),
+            _ if self.file.asks_its_user() => State::Good(format!("{title} asks its user")),
             Some(ApproverChoice::Web) => match config.browser {
                 Some(_) => State::Good("a page in the browser asks".into()),
                 None => State::Note(
@@ -228,7 +262,7 @@ impl CheckedHost {
     }
 
     fn heading(&self) -> String {
-        let (title, path) = (self.file.kind.title(), self.file.path.display());
+        let (title, path) = (self.file.titles(), self.file.path.display());
         match self.file.scope {
             Scope::Local => format!("{title}, {path}, for this project"),
             Scope::User | Scope::Project => format!("{title}, {path}"),

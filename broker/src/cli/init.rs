@@ -36,7 +36,8 @@ pub(super) struct InitOptions {
     /// Change only this host; can be given several times [default: all hosts]
     #[arg(long = "host", value_name = "HOST", value_parser = PossibleValuesParser::new(KNOWN_IDS))]
     hosts: Vec<String>,
-    /// Command line with which hosts start airlock [default: the path of this program]
+    /// Command line with which hosts start airlock [default: the path of this program; `airlock` in
+    /// files of this folder; `npx` or `uvx` if they started this program]
     #[arg(long, value_name = "CMD")]
     command: Option<String>,
     /// Start no server. The first rules then ask about every tool
@@ -80,8 +81,8 @@ pub(super) fn run(options: InitOptions, environment: &Environment) -> Outcome {
     let mut findings = Findings::default();
     let mut texts = BTreeMap::new();
     for file in host_setup::find(environment, &project) {
-        let is_chosen =
-            options.hosts.is_empty() || options.hosts.iter().any(|it| it == file.kind.id());
+        let is_named = |id: &str| options.hosts.iter().any(|it| it == id);
+        let is_chosen = options.hosts.is_empty() || file.kinds().any(|it| is_named(it.id()));
         if is_chosen {
             findings.add(file, &airlock, &mut texts);
         }
@@ -120,7 +121,8 @@ pub(super) fn run(options: InitOptions, environment: &Environment) -> Outcome {
 }
 
 impl Findings {
-    /// Plans the change of one place. `texts` holds the files that were read so far.
+    /// Plans the change of one place. `texts` holds the files that were read so far, by their paths
+    /// without links.
     fn add(
         &mut self,
         file: HostFile,
@@ -128,7 +130,8 @@ impl Findings {
         texts: &mut BTreeMap<PathBuf, String>,
     ) {
         let path = file.path.clone();
-        let planned = read(&path, texts).and_then(|text| host_setup::plan(file, text, airlock));
+        let planned =
+            read(&file.target(), texts).and_then(|text| host_setup::plan(file, text, airlock));
         match planned {
             Ok(None) => {}
             Ok(Some(plan)) if plan.moved.is_empty() => self.unchanged.push(plan),
@@ -144,10 +147,11 @@ impl Findings {
 
     /// Returns the changed files. A file in which several places change is changed once.
     fn changed_files(&self, texts: &BTreeMap<PathBuf, String>) -> Result<Vec<Change>, Problem> {
-        let mut edited: BTreeMap<&Path, String> = BTreeMap::new();
+        let mut edited: BTreeMap<PathBuf, String> = BTreeMap::new();
         for change in &self.changes {
-            let path = &*change.plan.file.path;
-            let known = edited.get(path).or_else(|| texts.get(path));
+            // A link to the file stays a link.
+            let path = change.plan.file.target();
+            let known = edited.get(&path).or_else(|| texts.get(&path));
             let text = known.map_or("", |it| it);
             let text = change.plan.edited(text).map_err(|why| {
                 let what = format!("cannot change {}", path.display());
@@ -156,10 +160,9 @@ impl Findings {
             edited.insert(path, text);
         }
         let changed = edited.into_iter().map(|(path, after)| Change {
-            // A link to the file stays a link.
-            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
-            before: texts.get(path).cloned().unwrap_or_default().into_bytes(),
+            before: texts.get(&path).cloned().unwrap_or_default().into_bytes(),
             after: after.into_bytes(),
+            path,
         });
         Ok(changed.collect())
     }
@@ -218,6 +221,7 @@ impl HostChange {
             .map(|(name, text)| Created {
                 path: folder.join(name),
                 text: text.clone(),
+                named_by: self.plan.file.target(),
             })
             .collect()
     }
@@ -262,19 +266,15 @@ fn airlock_command(flag: Option<&str>) -> Result<AirlockCommand, Problem> {
             let why = "the path of this program is not UTF-8";
             usage("hosts cannot start this program", why, "add --command CMD")
         })?;
-        let args = Vec::new();
-        return Ok(AirlockCommand { program, args });
+        return Ok(AirlockCommand::of_program(&program));
     };
     let wrong = |why: String| {
         let next = "write a command line, such as 'npx -y airlock-mcp'";
         usage("invalid value for `--command`", why, next)
     };
     let words = shell_words::split(flag).map_err(|bad| wrong(bad.to_string()))?;
-    let (program, args) = words
-        .split_first()
-        .ok_or_else(|| wrong("the command is empty".into()))?;
-    Ok(AirlockCommand {
-        program: program.clone(),
-        args: args.to_vec(),
-    })
+    match words.is_empty() {
+        true => Err(wrong("the command is empty".into())),
+        false => Ok(AirlockCommand::chosen(words)),
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use airlock_core::id::Digest;
 use airlock_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
+use super::host_file::AIRLOCK;
 use crate::private_file::{self, StateDir};
 
 const RECORD: &str = "host-setup.json";
@@ -36,6 +38,8 @@ pub(crate) struct Change {
 pub(crate) struct Created {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
+    /// The host's file that names it.
+    pub(crate) named_by: PathBuf,
 }
 
 /// Everything that was written and not taken back, oldest first.
@@ -59,6 +63,8 @@ struct ChangedFile {
 struct CreatedFile {
     file: PathBuf,
     digest: String,
+    /// The host's file that names it.
+    named_by: PathBuf,
 }
 
 /// What `undo` did with one file.
@@ -70,6 +76,11 @@ pub(crate) enum Undone {
     Kept {
         file: PathBuf,
         copy: Option<PathBuf>,
+    },
+    /// Somebody else removed airlock's entry from the host's file. `copy` has its bytes from before.
+    WithoutEntry {
+        file: PathBuf,
+        copy: PathBuf,
     },
     /// The file was created, and the file of a host that was kept may still name it.
     StillNamed(PathBuf),
@@ -88,14 +99,25 @@ pub(crate) fn write(
         check_unchanged(change)
             .map_err(|error| failed(&change.path, &error.to_string(), "run the command again"))?;
     }
+    for change in changes.iter().filter(|it| !names_airlock(&it.before)) {
+        // Earlier changes of this file are no longer in it, so there is nothing to take back.
+        record.changed.retain(|it| it.file != change.path);
+    }
     for created in created {
-        if created.path.symlink_metadata().is_ok() {
+        if created.path.symlink_metadata().is_ok() && !is_left_over(&record, &created.path) {
             let next = "move the file away, or run `airlock init --undo` if airlock created it";
             return Err(failed(&created.path, "the file already exists", next));
         }
+    }
+    for created in created {
+        // No host names a file that is left over. After a crash from here on, it is only missing.
+        remove_if_there(&created.path)
+            .map_err(|error| failed(&created.path, &error.to_string(), "remove the file"))?;
+        record.created.retain(|it| it.file != created.path);
         record.created.push(CreatedFile {
             file: created.path.clone(),
             digest: digest(created.text.as_bytes()),
+            named_by: created.named_by.clone(),
         });
     }
     for change in changes {
@@ -118,8 +140,8 @@ pub(crate) fn write(
     Ok(copies)
 }
 
-/// Restores all files, the latest change first. Files that were changed since then are kept, and
-/// then all new files, too. After a failure, the other files are restored nevertheless.
+/// Restores all files, the latest change first. A file that was changed since then is kept, with the
+/// new files that it names. After a failure, the other files are restored nevertheless.
 pub(crate) fn undo(state: &StateDir) -> Result<Vec<Undone>, Problem> {
     let _lock = lock(state)?;
     let mut record = read_record(state)?;
@@ -144,8 +166,8 @@ pub(crate) fn undo(state: &StateDir) -> Result<Vec<Undone>, Problem> {
             }
         }
     }
-    let is_named = !kept.changed.is_empty();
     while let Some(created) = record.created.pop() {
+        let is_named = kept.changed.iter().any(|it| it.file == created.named_by);
         let removed = match is_named {
             true => Ok(Some(Undone::StillNamed(created.file.clone()))),
             false => remove(&created),
@@ -185,10 +207,16 @@ fn restore(changed: &ChangedFile) -> io::Result<Option<Undone>> {
             remove_if_there(&changed.copy)?;
             Ok(None)
         }
-        Some(now) if digest(&now) != changed.digest => Ok(Some(Undone::Kept {
-            file: changed.file.clone(),
-            copy: Some(changed.copy.clone()),
-        })),
+        Some(now) if digest(&now) != changed.digest => {
+            let (file, copy) = (changed.file.clone(), changed.copy.clone());
+            Ok(Some(match names_airlock(&now) {
+                true => Undone::Kept {
+                    file,
+                    copy: Some(copy),
+                },
+                false => Undone::WithoutEntry { file, copy },
+            }))
+        }
         _ => {
             fs::rename(&changed.copy, &changed.file)?;
             Ok(Some(Undone::Restored(changed.file.clone())))
@@ -223,16 +251,34 @@ fn remove(created: &CreatedFile) -> io::Result<Option<Undone>> {
     Ok(Some(Undone::Removed(created.file.clone())))
 }
 
+/// Creates a file for this user alone. It says which programs are started, and a credential that was
+/// not recognised may be in it.
 fn create(created: &Created) -> io::Result<()> {
     if let Some(folder) = created.path.parent() {
-        fs::create_dir_all(folder)?;
+        let mut missing = fs::DirBuilder::new();
+        missing.recursive(true).mode(0o700).create(folder)?;
     }
     let unfinished = beside(&created.path, UNFINISHED);
     remove_if_there(&unfinished)?;
-    let mut file = fs::File::create_new(&unfinished)?;
+    let mut options = fs::OpenOptions::new();
+    let mut file = private_file::open_to_write(&unfinished, options.write(true).create_new(true))?;
     file.write_all(created.text.as_bytes())?;
     file.sync_data()?;
     fs::rename(&unfinished, &created.path)
+}
+
+/// Whether an earlier `write` created the file and nobody changed it since then.
+fn is_left_over(record: &Record, path: &Path) -> bool {
+    let mut created = record.created.iter();
+    let known = created.find(|it| it.file == path);
+    known.is_some_and(|it| private_file::read(path).is_ok_and(|now| digest(&now) == it.digest))
+}
+
+/// Whether a host's file may start airlock. An entry cannot do so without this word.
+fn names_airlock(text: &[u8]) -> bool {
+    let word = AIRLOCK.as_bytes();
+    text.windows(word.len())
+        .any(|it| it.eq_ignore_ascii_case(word))
 }
 
 fn check_unchanged(change: &Change) -> io::Result<()> {
@@ -244,21 +290,23 @@ fn check_unchanged(change: &Change) -> io::Result<()> {
     }
 }
 
-/// Makes the copy, then replaces the file as a whole. Both have the mode of the file.
+/// Makes the copy, then replaces the file as a whole. Both have the mode and the owner of the file.
 fn replace(change: &Change, copy: &Path) -> io::Result<()> {
-    let mode = fs::metadata(&change.path)?.permissions();
+    let replaced = fs::metadata(&change.path)?;
     check_unchanged(change)?;
     for (path, bytes) in [(copy, &change.before), (&change.path, &change.after)] {
         let unfinished = beside(path, UNFINISHED);
         remove_if_there(&unfinished)?;
-        write_new(&unfinished, bytes, mode.clone())?;
+        if let Err(error) = write_new(&unfinished, bytes, &replaced) {
+            remove_if_there(&unfinished)?;
+            return Err(error);
+        }
         fs::rename(&unfinished, path)?;
     }
     Ok(())
 }
 
-fn write_new(path: &Path, bytes: &[u8], mode: fs::Permissions) -> io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
+fn write_new(path: &Path, bytes: &[u8], replaced: &fs::Metadata) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     // The file may hold credentials, so nobody else may read it before it has its mode.
     let mut file = options
@@ -266,7 +314,18 @@ fn write_new(path: &Path, bytes: &[u8], mode: fs::Permissions) -> io::Result<()>
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.set_permissions(mode)?;
+    let (owner, group) = (replaced.uid(), replaced.gid());
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (owner, group) {
+        fchown(&file, Some(owner), Some(group)).map_err(|error| {
+            let why = format!(
+                "the new file cannot belong to user {owner} and group {group} as the old one does: {error}"
+            );
+            io::Error::other(why)
+        })?;
+    }
+    // A change of the owner can change the mode.
+    file.set_permissions(replaced.permissions())?;
     file.write_all(bytes)?;
     file.sync_data()
 }
@@ -323,4 +382,127 @@ fn write_record(state: &StateDir, record: &Record) -> Result<(), Problem> {
 
 fn failed(path: &Path, why: &str, next: &str) -> Problem {
     Problem::new(CODE, format!("cannot change {}", path.display()), why, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    use super::*;
+    use crate::tempdir::TempDir;
+
+    struct Place {
+        _folder: TempDir,
+        state: StateDir,
+        host: PathBuf,
+        config: PathBuf,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = TempDir::new();
+            let at = |name: &str| folder.path().join(name);
+            fs::write(at("host.json"), "before").unwrap();
+            Self {
+                state: StateDir::open(at("state")).unwrap(),
+                host: at("host.json"),
+                config: at("new/airlock.toml"),
+                _folder: folder,
+            }
+        }
+
+        fn write(&self) -> Result<Vec<PathBuf>, Problem> {
+            let change = Change {
+                path: self.host.clone(),
+                before: fs::read(&self.host).unwrap(),
+                after: b"airlock".to_vec(),
+            };
+            let created = Created {
+                path: self.config.clone(),
+                text: "servers".to_owned(),
+                named_by: self.host.clone(),
+            };
+            write(&self.state, &[change], &[created])
+        }
+    }
+
+    #[test]
+    fn new_file_and_folder_are_private() {
+        let place = Place::new();
+        place.write().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place.config), 0o600);
+        assert_eq!(mode(place.config.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn replaced_file_and_copy_keep_mode_and_owner() {
+        let place = Place::new();
+        fs::set_permissions(&place.host, fs::Permissions::from_mode(0o640)).unwrap();
+        // Only root can give files away.
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            chown(&place.host, Some(65532), Some(65533)).unwrap();
+        }
+        let of = |path: &Path| {
+            let meta = fs::metadata(path).unwrap();
+            (meta.mode() & 0o7777, meta.uid(), meta.gid())
+        };
+        let before = of(&place.host);
+        let copies = place.write().unwrap();
+        assert_eq!(of(&place.host), before);
+        assert_eq!(of(&copies[0]), before);
+        undo(&place.state).unwrap();
+        assert_eq!(of(&place.host), before);
+    }
+
+    #[test]
+    fn write_replaces_what_a_kept_file_left_over() {
+        let place = Place::new();
+        place.write().unwrap();
+        fs::write(&place.host, "changed, and starts airlock").unwrap();
+        let undone = undo(&place.state).unwrap();
+        assert!(undone.contains(&Undone::StillNamed(place.config.clone())));
+        fs::write(&place.host, "the servers of the host").unwrap();
+        place.write().unwrap();
+        let undone = undo(&place.state).unwrap();
+        assert_eq!(
+            undone,
+            [
+                Undone::Restored(place.host.clone()),
+                Undone::Removed(place.config.clone()),
+            ]
+        );
+        assert_eq!(fs::read(&place.host).unwrap(), b"the servers of the host");
+    }
+
+    #[test]
+    fn write_keeps_a_new_file_that_was_edited() {
+        let place = Place::new();
+        place.write().unwrap();
+        fs::write(&place.host, "the servers of the host").unwrap();
+        fs::write(&place.config, "edited").unwrap();
+        let problem = place.write().unwrap_err();
+        assert_eq!(problem.why, "the file already exists");
+        assert_eq!(fs::read(&place.config).unwrap(), b"edited");
+        assert_eq!(fs::read(&place.host).unwrap(), b"the servers of the host");
+    }
+
+    #[test]
+    fn undo_ends_when_the_entry_was_removed_by_hand() {
+        let place = Place::new();
+        let copies = place.write().unwrap();
+        fs::write(&place.host, "no entry").unwrap();
+        assert_eq!(
+            undo(&place.state).unwrap(),
+            [
+                Undone::WithoutEntry {
+                    file: place.host.clone(),
+                    copy: copies[0].clone(),
+                },
+                Undone::Removed(place.config.clone()),
+            ]
+        );
+        assert_eq!(undo(&place.state).unwrap(), []);
+    }
 }

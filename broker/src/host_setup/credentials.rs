@@ -1,7 +1,7 @@
 //! Decides which texts of a server's entry stay in the host's file. Such a text becomes a variable
 //! of airlock's own entry, and the configuration of airlock names the variable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::names_a_secret;
 use crate::secrets::Secrets;
@@ -14,33 +14,99 @@ const RANDOM_RUN: (usize, usize) = (12, 3);
 const RANDOM_HYPHENATED: (usize, usize) = (16, 7);
 /// Length up to which a lower-case word is a setting and no credential.
 const WORD_BYTES_MAX: usize = 16;
+/// Length of the longest word of letters only, and of the longest number.
+const LETTERS_MAX: usize = 24;
+const NUMBER_BYTES_MAX: usize = 8;
+/// Length from which the mixture of a word's characters is looked at.
+const MIXED_BYTES_MIN: usize = 8;
+/// Digits that a name may end with, such as a year.
+const LAST_DIGITS_MAX: usize = 4;
+/// How the credentials of well-known services begin, also those that are too short for [`Secrets`].
+const BEGINNINGS: [&str; 22] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "eyJ",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "hf_",
+    "npm_",
+    "pypi-",
+    "shpat_",
+    "figd_",
+    "ntn_",
+    "secret_",
+];
+/// Flags of one letter that many programs use for a password or a key, among other things.
+const SHORT_FLAGS: [&str; 2] = ["-p", "-k"];
+/// Variables that programs read without being told to, airlock included.
+const WELL_KNOWN: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
+const WELL_KNOWN_BEGINNINGS: [&str; 4] = ["AIRLOCK_", "XDG_", "LD_", "DYLD_"];
 
-/// The variables that airlock's entry gets, with their values as the host's file has them.
+/// The variables that airlock's entry gets, with their values as the host's file has them. Each
+/// belongs to one server.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    values: BTreeMap<String, String>,
+    kept: BTreeMap<String, KeptValue>,
+    /// The variables that servers get from the host's own environment.
+    passed: BTreeSet<String>,
+    /// What was taken for a credential because of its shape alone.
+    pub(super) found: Vec<String>,
+}
+
+#[derive(Debug)]
+struct KeptValue {
+    server: String,
+    value: String,
 }
 
 impl Variables {
-    pub(super) fn values(&self) -> &BTreeMap<String, String> {
-        &self.values
+    pub(super) fn new(passed: BTreeSet<String>) -> Self {
+        Self {
+            passed,
+            ..Self::default()
+        }
     }
 
-    /// Keeps a value under this name, or a longer name if another value has this one. Returns the
-    /// placeholder.
-    pub(super) fn keep(&mut self, server: &str, name: &str, value: &str) -> String {
-        let name = variable_name(name);
-        let longer = variable_name(&format!("{server}_{name}"));
-        let numbered = (2..).map(|number| format!("{longer}_{number}"));
-        let names = [name, longer.clone()].into_iter().chain(numbered);
-        for name in names {
-            let known = self.values.entry(name.clone());
-            if known.or_insert_with(|| value.to_owned()) == value {
-                return format!("${{env:{name}}}");
-            }
+    pub(super) fn values(&self) -> BTreeMap<String, String> {
+        let kept = self.kept.iter();
+        kept.map(|(name, it)| (name.clone(), it.value.clone()))
+            .collect()
+    }
+
+    /// Keeps a value under a name that begins with the server's name. Returns the placeholder.
+    fn keep(&mut self, server: &str, name: &str, value: &str) -> String {
+        format!("${{env:{}}}", self.name_of(server, name, value))
+    }
+
+    fn name_of(&mut self, server: &str, name: &str, value: &str) -> String {
+        let (prefix, mut name) = (variable_name(&format!("{server}_")), variable_name(name));
+        if !name.starts_with(&prefix) {
+            name = prefix + &name;
         }
+        if is_well_known(&name) {
+            name = format!("SERVER_{name}");
+        }
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let free = names.find(|name| {
+            let is_same = |it: &KeptValue| it.server == server && it.value == value;
+            !self.passed.contains(name) && self.kept.get(name).is_none_or(is_same)
+        });
         // There is always a next number.
-        String::new()
+        let free = free.unwrap_or(name);
+        let (server, value) = (server.to_owned(), value.to_owned());
+        self.kept.insert(free.clone(), KeptValue { server, value });
+        free
     }
 
     /// Returns the text for airlock.toml of an environment variable.
@@ -61,17 +127,17 @@ impl Variables {
             Some((scheme, token))
                 if scheme.eq_ignore_ascii_case("bearer") && !token.contains(' ') =>
             {
-                let variable = self.keep(server, &format!("{server}_TOKEN"), token);
+                let variable = self.keep(server, "TOKEN", token);
                 format!("{scheme} {variable}")
             }
-            _ => self.keep(server, &format!("{server}_{name}"), value),
+            _ => self.keep(server, name, value),
         }
     }
 
     /// Returns the text for airlock.toml of an address.
     pub(super) fn of_address(&mut self, server: &str, address: &str) -> String {
         match has_credential(address) || address.contains(['?', '@']) {
-            true => self.keep(server, &format!("{server}_URL"), address),
+            true => self.keep(server, "URL", address),
             false => address.to_owned(),
         }
     }
@@ -79,23 +145,21 @@ impl Variables {
     /// Returns the text for airlock.toml of a program.
     pub(super) fn of_command(&mut self, server: &str, command: &str) -> String {
         match command.contains(PLACEHOLDER) {
-            true => self.keep(server, &format!("{server}_COMMAND"), command),
+            true => self.keep(server, "COMMAND", command),
             false => command.to_owned(),
         }
     }
 
     /// Returns the texts for airlock.toml of arguments.
     pub(super) fn of_arguments(&mut self, server: &str, args: &[String]) -> Vec<String> {
-        let mut before = "";
-        let mut kept = Vec::with_capacity(args.len());
-        for arg in args {
-            kept.push(self.of_argument(server, before, arg));
-            before = arg;
-        }
-        kept
+        let before = std::iter::once("").chain(args.iter().map(String::as_str));
+        let numbered = before.zip(args).enumerate();
+        numbered
+            .map(|(at, (before, arg))| self.of_argument(server, at + 1, before, arg))
+            .collect()
     }
 
-    fn of_argument(&mut self, server: &str, before: &str, arg: &str) -> String {
+    fn of_argument(&mut self, server: &str, number: usize, before: &str, arg: &str) -> String {
         if let Some((name, rest)) = arg.split_once(['=', ':'])
             && let value = rest.trim_start()
             && let Some(begin) = arg.strip_suffix(value)
@@ -103,23 +167,28 @@ impl Variables {
             && names_secret(name)
             && !value.is_empty()
         {
-            let name = name.trim_start_matches('-');
-            let variable = self.keep(server, &format!("{server}_{name}"), value);
-            return format!("{begin}{variable}");
+            return format!("{begin}{}", self.keep(server, name, value));
         }
         let follows_flag = before.starts_with('-') && !before.contains('=');
         if follows_flag && !arg.starts_with('-') && names_secret(before) {
-            return self.keep(
-                server,
-                &format!("{server}_{}", before.trim_start_matches('-')),
-                arg,
-            );
+            return self.keep(server, before, arg);
         }
-        match has_credential(arg) {
-            true => self.keep(server, &format!("{server}_ARGUMENT"), arg),
-            false => arg.to_owned(),
+        if is_plain_argument(before, arg) {
+            return arg.to_owned();
         }
+        let name = self.name_of(server, "ARGUMENT", arg);
+        if !arg.contains(PLACEHOLDER) {
+            self.found.push(format!(
+                "argument {number} of `{server}` may be a credential, so it stays in the host's file as the variable {name}"
+            ));
+        }
+        format!("${{env:{name}}}")
     }
+}
+
+fn is_well_known(name: &str) -> bool {
+    let mut beginnings = WELL_KNOWN_BEGINNINGS.iter();
+    WELL_KNOWN.contains(&name) || beginnings.any(|it| name.starts_with(it))
 }
 
 /// Returns an upper-case name of letters, digits and `_`.
@@ -164,6 +233,20 @@ fn is_plain(value: &str) -> bool {
         || (value.len() < 6 && value.chars().all(is_number))
 }
 
+/// Whether an argument is a flag, a setting, a name, a path or an address without a credential.
+fn is_plain_argument(before: &str, arg: &str) -> bool {
+    let may_be_password = SHORT_FLAGS.contains(&before)
+        && arg.contains(|c: char| c.is_alphabetic())
+        && !arg.contains('/');
+    let has_user = arg
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split('/').next())
+        .is_some_and(|authority| authority.contains('@'));
+    let is_query = arg.contains("://") && arg.contains('?');
+    let is_phrase = arg.contains(char::is_whitespace);
+    !(may_be_password || has_user || is_query || is_phrase || has_credential(arg))
+}
+
 /// Whether a text contains a placeholder, a credential of a known shape, or letters and digits that
 /// look random.
 fn has_credential(text: &str) -> bool {
@@ -174,10 +257,45 @@ fn has_credential(text: &str) -> bool {
     };
     let mut runs = text.split(|c: char| !is_part(c));
     let mut hyphenated = text.split(|c: char| !is_part(c) && c != '-');
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    let mut values = text.split(['=', ':', ' ', '/', ',']);
     text.contains(PLACEHOLDER)
         || Secrets::default().redact(text).is_some()
         || runs.any(|run| is_random(run, RANDOM_RUN))
         || hyphenated.any(|run| is_random(run, RANDOM_HYPHENATED))
+        || words.any(is_random_word)
+        || values.any(begins_like_a_credential)
+}
+
+fn begins_like_a_credential(value: &str) -> bool {
+    BEGINNINGS.iter().any(|begin| {
+        let rest = value.strip_prefix(begin).unwrap_or_default();
+        rest.len() >= MIXED_BYTES_MIN
+    })
+}
+
+/// Whether letters and digits are mixed as in a random text, and not as in a name or a version.
+fn is_random_word(word: &str) -> bool {
+    let class = |c: char| (c.is_numeric(), c.is_uppercase());
+    let classes: Vec<(bool, bool)> = word.chars().map(class).collect();
+    let changes = classes.windows(2).filter(|it| it.first() != it.last());
+    let changes = changes.count();
+    let digits = classes.iter().filter(|(is_digit, _)| *is_digit).count();
+    let len = classes.len();
+    if digits == len {
+        return len > NUMBER_BYTES_MAX;
+    }
+    if len < MIXED_BYTES_MIN {
+        return false;
+    }
+    if digits == 0 {
+        return len > LETTERS_MAX || 3 * changes > len + 2;
+    }
+    let ends_with_digits = word.trim_end_matches(char::is_numeric).chars().count() + digits == len;
+    match ends_with_digits && digits <= LAST_DIGITS_MAX {
+        true => 3 * changes > len + 2,
+        false => changes > 2 || digits > 2,
+    }
 }
 
 #[cfg(test)]
@@ -241,7 +359,7 @@ mod tests {
                 "${env:DB_API_KEY}",
                 "--token=${env:DB_TOKEN}",
                 "-e",
-                "DB_PASSWORD=${env:DB_DB_PASSWORD}",
+                "DB_PASSWORD=${env:DB_PASSWORD}",
                 "X-Api-Key: ${env:DB_X_API_KEY}",
                 "/srv/data",
                 "${env:DB_ARGUMENT}",
@@ -250,11 +368,62 @@ mod tests {
     }
 
     #[test]
-    fn two_values_of_one_name_become_two_variables() {
-        let mut variables = Variables::default();
-        let kept = [("a", "1"), ("b", "2"), ("c", "1"), ("b", "3")]
-            .map(|(server, value)| variables.keep(server, "TOKEN", value));
-        let expected = ["TOKEN", "B_TOKEN", "TOKEN", "B_TOKEN_2"];
-        assert_eq!(kept, expected.map(|it| format!("${{env:{it}}}")));
+    fn argument_without_a_telling_name_is_judged_by_its_shape() {
+        for (before, arg, is_kept) in [
+            ("", "kVahLpQzXrTmWcYdBn", true),
+            ("", "x7Kp2mQ9", true),
+            ("", "9f8a7b6c5d4e3f2a", true),
+            ("", "sk-abcdefgh", true),
+            ("", "--mode=glpat-abcdefgh", true),
+            ("", "abcd efgh ijkl mnop", true),
+            ("", "123456789:AAFhush", true),
+            ("", "qwertyuiopasdfghjklzxcvbnm", true),
+            ("", "https://u@host.example/", true),
+            ("", "https://host.example/mcp?k=abc", true),
+            ("-p", "hunter", true),
+            ("-p", "8080:80", false),
+            ("", "--headless", false),
+            ("", "--project-ref=abc", false),
+            ("", "@modelcontextprotocol/server-filesystem", false),
+            ("", "mcp-server-postgres16@2025.12.18", false),
+            ("", "git+https://github.com/o/r@v1.2.3", false),
+            ("", "ghcr.io/github/github-mcp-server:latest", false),
+            ("-e", "GITHUB_PERSONAL_ACCESS_TOKEN", false),
+            ("", "mongodb://localhost:27017/shop", false),
+            ("", "/Users/someone/Projects/MyShop", false),
+            ("", "PostgreSQL", false),
+            ("", "modelContextProtocol", false),
+            ("", "20250101", false),
+        ] {
+            let mut variables = Variables::default();
+            let text = variables.of_argument("s", 3, before, arg);
+            assert_eq!(text == "${env:S_ARGUMENT}", is_kept, "{arg}: {text}");
+            assert_eq!(variables.found.len(), usize::from(is_kept), "{arg}");
+            assert!(variables.found.iter().all(|it| !it.contains(arg)));
+        }
+    }
+
+    #[test]
+    fn each_variable_belongs_to_one_server() {
+        let passed = ["B_PASSED".to_owned()].into_iter().collect();
+        let mut variables = Variables::new(passed);
+        for (server, name, value, expected) in [
+            ("a", "TOKEN", "1", "A_TOKEN"),
+            ("b", "TOKEN", "2", "B_TOKEN"),
+            ("c", "TOKEN", "1", "C_TOKEN"),
+            ("b", "TOKEN", "3", "B_TOKEN_2"),
+            ("b", "TOKEN", "2", "B_TOKEN"),
+            ("git", "GIT_TOKEN", "1", "GIT_TOKEN"),
+            // Another server gets this variable from the host's environment.
+            ("b", "PASSED", "1", "B_PASSED_2"),
+            ("x", "B_C", "1", "X_B_C"),
+            ("x_b", "C", "1", "X_B_C_2"),
+            // airlock itself would read these.
+            ("x", "PATH", "/opt:$PATH", "X_PATH"),
+            ("https", "PROXY", "1", "SERVER_HTTPS_PROXY"),
+            ("airlock-http", "TOKEN", "1", "SERVER_AIRLOCK_HTTP_TOKEN"),
+        ] {
+            assert_eq!(variables.name_of(server, name, value), expected);
+        }
     }
 }

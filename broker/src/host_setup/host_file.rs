@@ -6,6 +6,7 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
+use super::command::PACKAGE;
 use super::known::{Format, HostFile};
 
 /// The name of airlock's own entry.
@@ -29,7 +30,7 @@ pub(crate) fn is_airlock(entry: &Value) -> bool {
     let mut words = args.into_iter().flatten().filter_map(Value::as_str);
     let command = entry.get("command").and_then(Value::as_str);
     let program = command.and_then(|it| it.rsplit('/').next());
-    let is_ours = |word: &str| word == AIRLOCK || word.starts_with("airlock-mcp");
+    let is_ours = |word: &str| word == AIRLOCK || word.starts_with(PACKAGE);
     let is_named = program.is_some_and(is_ours) || words.clone().any(is_ours);
     is_named && words.any(|it| it == "serve")
 }
@@ -123,6 +124,12 @@ pub(super) fn edit(
             Ok(document.to_string())
         }
     }
+}
+
+/// Returns the whole content of a JSON file of a host.
+pub(super) fn json_document(text: &str) -> Result<Value, FileError> {
+    let root = parse_json(text)?;
+    Ok(root.to_serde_value().unwrap_or_default())
 }
 
 fn parse_json(text: &str) -> Result<CstRootNode, FileError> {

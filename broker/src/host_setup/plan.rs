@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::command::AirlockCommand;
 use super::credentials::Variables;
+use super::disabled;
 use super::entry::{self, Entry};
 use super::host_file::{self, AIRLOCK, is_airlock};
 use super::known::{HostFile, HostKind};
@@ -17,13 +19,6 @@ const HIDDEN: &str = "…";
 /// The name of airlock's configuration in its folder.
 pub(crate) const CONFIG: &str = "airlock.toml";
 
-/// The command with which hosts start airlock.
-#[derive(Debug, Clone)]
-pub(crate) struct AirlockCommand {
-    pub(crate) program: String,
-    pub(crate) args: Vec<String>,
-}
-
 /// The planned change of one place in a host's file.
 #[derive(Debug)]
 pub(crate) struct HostPlan {
@@ -34,6 +29,8 @@ pub(crate) struct HostPlan {
     pub(crate) stays: Vec<(String, String)>,
     /// Settings of moved servers that have no effect behind airlock.
     pub(crate) ignored: Vec<String>,
+    /// What was taken for a credential because of its shape alone.
+    pub(crate) found: Vec<String>,
     /// The part of `airlock.toml` that says which servers there are.
     pub(crate) servers: String,
     /// The rules that the host's own lists of tools require.
@@ -73,17 +70,30 @@ pub(crate) fn plan(
             ..HostPlan::unchanged(file)
         }));
     }
+    let off = disabled::find(&file)?;
+    let mut plan = HostPlan::unchanged(file);
+    let mut entries = Vec::new();
+    for (name, value) in &listed {
+        let read = match off.why(name) {
+            Some(why) => Err(why),
+            None => entry::read(&plan.file, name, value),
+        };
+        match read {
+            Ok(entry) => entries.push((name, entry)),
+            Err(why) => plan.stays.push((name.clone(), why)),
+        }
+    }
+    // References to variables of the host itself need no variable of airlock's entry.
+    let passed = entries.iter().flat_map(|(_, entry)| &entry.passed);
+    let passed: BTreeSet<String> = passed.cloned().collect();
     let mut draft = Draft {
-        plan: HostPlan::unchanged(file),
-        variables: Variables::default(),
-        passed: BTreeSet::new(),
+        plan,
+        variables: Variables::new(passed.clone()),
+        passed,
         denied: Vec::new(),
     };
-    for (name, value) in &listed {
-        match entry::read(&draft.plan.file, name, value) {
-            Ok(entry) => draft.take(name, entry),
-            Err(why) => draft.plan.stays.push((name.clone(), why)),
-        }
+    for (name, entry) in entries {
+        draft.take(name, entry);
     }
     Ok(Some(draft.finish(airlock)))
 }
@@ -95,6 +105,7 @@ impl HostPlan {
             moved: Vec::new(),
             stays: Vec::new(),
             ignored: Vec::new(),
+            found: Vec::new(),
             servers: String::new(),
             rules: String::new(),
             variables: BTreeMap::new(),
@@ -115,7 +126,6 @@ struct Draft {
 impl Draft {
     fn take(&mut self, listed: &str, entry: Entry) {
         let name = self.free_name(listed);
-        // References to variables of the host itself need no variable of airlock's entry.
         let passed: BTreeSet<String> = entry.passed.into_iter().collect();
         let target = self.protected(&name, entry.server.target, &passed);
         self.plan
@@ -123,7 +133,6 @@ impl Draft {
             .push_str(&toml_text::server(&name, &target));
         let denied = entry.denied.iter().map(|tool| format!("{name}.{tool}"));
         self.denied.extend(denied);
-        self.passed.extend(passed);
         self.plan.ignored.extend(entry.ignored);
         let shown = hidden(&shown(&target), false);
         self.plan
@@ -200,8 +209,12 @@ impl Draft {
         if plan.moved.is_empty() {
             return plan;
         }
+        plan.ignored.extend(airlock.needs(&plan.file));
+        let unknown = plan.file.kinds().filter_map(HostKind::unknown_states);
+        plan.ignored.extend(unknown);
         plan.rules = toml_text::denied(&self.denied);
-        plan.variables = self.variables.values().clone();
+        plan.variables = self.variables.values();
+        plan.found = self.variables.found;
         plan.entry = entry_of_airlock(&plan.file, airlock, &plan.variables, &self.passed);
         let line = format!("+ {}: {}", json!(AIRLOCK), hidden(&plan.entry, true));
         plan.changes.push(line);
@@ -216,13 +229,13 @@ fn entry_of_airlock(
     variables: &BTreeMap<String, String>,
     passed: &BTreeSet<String>,
 ) -> Value {
-    let mut args = airlock.args.clone();
+    let (program, mut args) = airlock.words(file);
     args.extend(["serve".to_owned(), "--config".to_owned(), config_path(file)]);
     let mut entry = Map::new();
     if file.kind == HostKind::VsCode {
         entry.insert("type".into(), "stdio".into());
     }
-    entry.insert("command".into(), airlock.program.clone().into());
+    entry.insert("command".into(), program.into());
     entry.insert("args".into(), args.into());
     if !variables.is_empty() {
         entry.insert("env".into(), json!(variables));

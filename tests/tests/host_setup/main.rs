@@ -70,6 +70,12 @@ impl Machine {
             let path = home.write(&format!("bin/{name}"), &demo);
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         }
+        // Files of a project start `airlock` from the PATH.
+        let path = home.write(
+            "bin/airlock",
+            format!("#!/bin/sh\nexec '{}' \"$@\"\n", airlock().display()),
+        );
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(home.path().join(PROJECT)).unwrap();
         let server = ServeProcess::start(["--demo"]);
         Self { home, server }
@@ -159,7 +165,9 @@ fn every_file_is_put_behind_airlock_checked_and_restored() {
             .run(&["init", "--write", "--start-project-servers"])
             .expect_code(0);
         assert_ne!(fs::read(&path).unwrap(), text, "{}", case.file);
-        let checked = machine.run(&["doctor"]).expect_code(0);
+        let checked = machine
+            .run(&["doctor", "--start-project-servers"])
+            .expect_code(0);
         let listed = checked.stdout.matches(" lists ").count();
         assert_eq!(listed, case.moved, "{}\n{checked}", case.file);
         let config = config_text(&machine);
@@ -258,7 +266,14 @@ fn file_that_was_changed_afterwards_is_kept() {
     let machine = Machine::new();
     let (path, text) = machine.place(&CASES[0]);
     machine.run(&["init", "--write"]).expect_code(0);
-    fs::write(&path, "{\"mcpServers\": {}}").unwrap();
+    let cursor = CASES
+        .iter()
+        .find(|it| it.file == "cursor-user.json")
+        .unwrap();
+    let (other, other_text) = machine.place(cursor);
+    machine.run(&["init", "--write"]).expect_code(0);
+    let changed = fs::read_to_string(&path).unwrap() + "\n";
+    fs::write(&path, changed).unwrap();
     let undone = machine.run(&["init", "--undo"]).expect_code(30);
     assert!(undone.stdout.contains("kept"), "{undone}");
     let config = machine
@@ -266,6 +281,9 @@ fn file_that_was_changed_afterwards_is_kept() {
         .path()
         .join(".config/airlock/hosts/claude-desktop/airlock.toml");
     assert!(config.exists(), "the host may still name it: {undone}");
+    let hosts = machine.home.path().join(".config/airlock/hosts");
+    assert!(!hosts.join("cursor").exists(), "{undone}");
+    assert_eq!(fs::read(other).unwrap(), other_text);
     let copy = path.with_extension("json.before-airlock");
     assert_eq!(fs::read(&copy).unwrap(), text);
     fs::rename(copy, &path).unwrap();
@@ -299,6 +317,173 @@ fn invalid_file_is_left_as_it_is_without_quoting_it() {
         assert!(ended.stdout.contains("not valid JSON, line 1"), "{ended}");
     }
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// Writes a file of Cursor's for the user, runs `init --write`, and returns the output.
+fn write_cursor(machine: &Machine, servers: serde_json::Value) -> CommandOutput {
+    let text = serde_json::json!({ "mcpServers": servers }).to_string();
+    machine.home.write(".cursor/mcp.json", text);
+    machine.run(&["init", "--write"]).expect_code(0)
+}
+
+#[test]
+fn credential_in_an_argument_is_recognised_by_its_shape() {
+    let machine = Machine::new();
+    let args = ["-y", "server", "HUSHaQzXrTmWcYdBnLp", "--headless"];
+    let written = write_cursor(
+        &machine,
+        serde_json::json!({"a": {"command": "npx", "args": args}}),
+    );
+    let found = "argument 3 of `a` may be a credential";
+    assert!(written.stdout.contains(found), "{written}");
+    let unknown = "airlock cannot read which servers are switched off in Cursor";
+    assert!(written.stdout.contains(unknown), "{written}");
+    let config = config_text(&machine);
+    assert!(
+        config.contains(r#"args = ["-y", "server", "${env:A_ARGUMENT}", "--headless"]"#),
+        "{config}"
+    );
+}
+
+#[test]
+fn new_files_are_private_whatever_the_umask_is() {
+    let machine = Machine::new();
+    write_cursor(&machine, serde_json::json!({"a": {"command": "npx"}}));
+    for (path, (mode, _)) in machine.files() {
+        if path.starts_with(machine.home.path().join(".config/airlock")) {
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn server_never_gets_the_variable_of_another_server() {
+    let machine = Machine::new();
+    let path = machine.home.write(
+        ".codex/config.toml",
+        "[mcp_servers.a]\ncommand = \"npx\"\nenv = { ISSUE_TOKEN = \"HUSH-1\" }\n\
+         [mcp_servers.b]\ncommand = \"npx\"\nenv_vars = [\"ISSUE_TOKEN\"]\n",
+    );
+    machine.run(&["init", "--write"]).expect_code(0);
+    let config: toml::Value = toml::from_str(&config_text(&machine)).unwrap();
+    let asked = |server: &str| config["servers"][server]["env"]["ISSUE_TOKEN"].clone();
+    assert_eq!(asked("a").as_str(), Some("${env:A_ISSUE_TOKEN}"));
+    assert_eq!(asked("b").as_str(), Some("${env:ISSUE_TOKEN}"));
+    let host: toml::Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let entry = &host["mcp_servers"]["airlock"];
+    assert_eq!(entry["env"]["A_ISSUE_TOKEN"].as_str(), Some("HUSH-1"));
+    assert!(entry["env"].get("ISSUE_TOKEN").is_none(), "{entry}");
+}
+
+#[test]
+fn file_that_two_hosts_share_through_a_link_is_changed_once() {
+    let machine = Machine::new();
+    let windsurf = machine.home.path().join(".codeium/windsurf");
+    fs::create_dir_all(&windsurf).unwrap();
+    let cursor = machine.home.path().join(".cursor/mcp.json");
+    std::os::unix::fs::symlink(&cursor, windsurf.join("mcp_config.json")).unwrap();
+    let written = write_cursor(&machine, serde_json::json!({"a": {"command": "npx"}}));
+    let heading = "Cursor and Windsurf, ";
+    assert!(written.stdout.contains(heading), "{written}");
+    // Windsurf cannot show questions.
+    assert!(config_text(&machine).contains("approver = \"web\""));
+    machine.run(&["doctor"]).expect_code(0);
+    machine.run(&["init", "--undo"]).expect_code(0);
+    let text = fs::read_to_string(cursor).unwrap();
+    assert_eq!(text, r#"{"mcpServers":{"a":{"command":"npx"}}}"#);
+}
+
+#[test]
+fn server_that_a_list_of_the_host_disables_stays_disabled() {
+    let machine = Machine::new();
+    let servers = r#"{"on": {"command": "npx"}, "off": {"command": "npx"}}"#;
+    let path = machine.home.write(
+        ".gemini/settings.json",
+        format!(r#"{{"mcp": {{"excluded": ["off"]}}, "mcpServers": {servers}}}"#),
+    );
+    let written = machine.run(&["init", "--write"]).expect_code(0);
+    let said = "`off` stays: it is disabled by `mcp.excluded`";
+    assert!(written.stdout.contains(said), "{written}");
+    assert!(!config_text(&machine).contains("servers.off"));
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains("\"off\": {\"command\""), "{text}");
+}
+
+#[test]
+fn file_of_a_project_names_no_path_of_this_machine() {
+    let machine = Machine::new();
+    let servers = r#"{"mcpServers": {"a": {"command": "npx"}}}"#;
+    let path = machine.home.write("shop/.mcp.json", servers);
+    let written = machine.run(&["init", "--write"]).expect_code(0);
+    let needs = "everybody who uses this file needs `airlock` on the PATH";
+    assert!(written.stdout.contains(needs), "{written}");
+    let text = fs::read_to_string(path).unwrap();
+    assert!(!text.contains(&airlock().display().to_string()), "{text}");
+    assert!(
+        !text.contains(&machine.home.path().display().to_string()),
+        "{text}"
+    );
+    machine.run(&["init", "--undo"]).expect_code(0);
+    let chosen = ["init", "--write", "--command", "uvx airlock-mcp"];
+    let written = machine.run(&chosen).expect_code(0);
+    assert!(!written.stdout.contains("everybody"), "{written}");
+    machine.run(&["doctor"]).expect_code(0);
+}
+
+/// An entry of a project can name a configuration that starts any program.
+#[test]
+fn doctor_starts_nothing_that_files_of_the_project_name() {
+    let machine = Machine::new();
+    let mark = machine.home.path().join("mark");
+    let entry = r#"{"command": "airlock", "args": ["serve", "--config", "airlock.toml"]}"#;
+    let servers = format!(r#"{{"mcpServers": {{"airlock": {entry}}}}}"#);
+    machine.home.write("shop/.mcp.json", servers);
+    machine.home.write(
+        "shop/airlock.toml",
+        format!(
+            "[servers.a]\ncommand = \"npx\"\nenv = {{ A = \"${{command:touch {}}}\" }}\n",
+            mark.display()
+        ),
+    );
+    let checked = machine.run(&["doctor"]).expect_code(0);
+    assert!(
+        checked.stdout.contains("--start-project-servers"),
+        "{checked}"
+    );
+    assert!(!mark.exists(), "{checked}");
+    machine.run(&["doctor", "--start-project-servers"]);
+    assert!(mark.exists());
+}
+
+#[test]
+fn doctor_reports_files_that_it_cannot_read() {
+    let machine = Machine::new();
+    machine.place(&CASES[0]);
+    machine.run(&["init", "--write"]).expect_code(0);
+    machine
+        .home
+        .write(".cursor/mcp.json", "{\"mcpServers\": HUSH}");
+    let checked = machine.run(&["doctor"]).expect_code(30);
+    for part in [
+        "bad   file: the file is not valid JSON, line 1",
+        "next: correct the file",
+        "server github: lists",
+    ] {
+        assert!(checked.stdout.contains(part), "{part}\n{checked}");
+    }
+}
+
+#[test]
+fn doctor_writes_to_the_state_directory() {
+    let machine = Machine::new();
+    machine.place(&CASES[0]);
+    machine.run(&["init", "--write"]).expect_code(0);
+    let state = machine.home.path().join(".local/state/airlock");
+    fs::remove_dir_all(&state).unwrap();
+    fs::write(&state, "a file where the folder should be").unwrap();
+    let checked = machine.run(&["doctor"]).expect_code(30);
+    let bad = "bad   state directory: cannot write to the state directory";
+    assert!(checked.stdout.contains(bad), "{checked}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::render::counted;
 
 /// Returns the text of a new `airlock.toml`.
 pub(super) fn config(plan: &HostPlan, policy: &str) -> String {
-    let title = plan.file.kind.title();
-    let approver = match plan.file.kind.asks_its_user() {
+    let title = plan.file.titles();
+    let approver = match plan.file.asks_its_user() {
         true => String::new(),
         false => format!(
             "# {title} cannot show questions. A page in the browser asks instead.\n\
@@ -67,8 +67,8 @@ fn of_change(change: &HostChange, written: bool) -> String {
         text.push_str(&format!("  `{host}` is `{airlock}` in airlock\n"));
     }
     text.push_str(&stays(plan));
-    for ignored in &plan.ignored {
-        text.push_str(&format!("  {ignored}\n"));
+    for line in plan.ignored.iter().chain(&plan.found) {
+        text.push_str(&format!("  {line}\n"));
     }
     text.push_str(&format!("  {word}: {folder}/{CONFIG}\n"));
     let lines = change.config.lines();
@@ -89,7 +89,7 @@ fn of_change(change: &HostChange, written: bool) -> String {
 }
 
 fn heading(plan: &HostPlan) -> String {
-    let (title, path) = (plan.file.kind.title(), plan.file.path.display());
+    let (title, path) = (plan.file.titles(), plan.file.path.display());
     let moved = counted(plan.moved.len(), "server");
     format!("{title}, {path}: {moved} to move\n")
 }
@@ -117,6 +117,7 @@ pub(super) fn json(findings: &Findings, written: bool) -> Value {
             "moved": moved.collect::<Vec<_>>(),
             "stays": stays(plan),
             "ignored": plan.ignored,
+            "found": plan.found,
             "folder": plan.file.folder,
             "config": change.config,
             "tools": change.policy.tools,
@@ -144,8 +145,13 @@ pub(super) fn undone(undone: &[Undone]) -> String {
     let line = |it: &Undone| match it {
         Undone::Restored(file) => format!("restored {}\n", file.display()),
         Undone::Removed(file) => format!("removed {}\n", file.display()),
+        Undone::WithoutEntry { file, copy } => format!(
+            "left {} as it is: airlock's entry is no longer in it; its old content is in {}\n",
+            file.display(),
+            copy.display()
+        ),
         Undone::StillNamed(file) => format!(
-            "kept {}: a file that was kept may name it; remove airlock's entry there, then delete this file\n",
+            "kept {}: a file that was kept names it; remove airlock's entry there, then run `airlock init --undo` again\n",
             file.display()
         ),
         Undone::Kept { file, copy } => {
@@ -163,12 +169,14 @@ pub(super) fn undone(undone: &[Undone]) -> String {
 
 pub(super) fn undone_json(undone: &[Undone]) -> Value {
     let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let mut left = Vec::new();
     for it in undone {
         match it {
+            Undone::WithoutEntry { file, .. } => left.push(file),
             Undone::Restored(file) => restored.push(file),
             Undone::Removed(file) => removed.push(file),
             Undone::Kept { file, .. } | Undone::StillNamed(file) => kept.push(file),
         }
     }
-    json!({"restored": restored, "removed": removed, "kept": kept})
+    json!({"restored": restored, "removed": removed, "kept": kept, "left": left})
 }
