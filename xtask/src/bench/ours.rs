@@ -1,4 +1,5 @@
-//! Builds airlock for the benchmarks: the binary and the meter, in release mode.
+//! Builds airlock for the benchmarks: the binary and the meter, in release mode, or with the profile
+//! that `AIRLOCK_BENCH_PROFILE` names.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::paths;
 const METER: &str = "meter";
 
 pub(super) fn build(target: &Path, which: EngineName) -> Result<Engine> {
-    eprintln!("building airlock and its meter (release)");
+    eprintln!("building airlock and its meter ({})", profile());
     let built = cargo_build()?;
     let binary = binary_of(&built)?;
     let meter = built
@@ -38,17 +39,17 @@ pub(super) fn build(target: &Path, which: EngineName) -> Result<Engine> {
 
 /// Returns the command that runs a script, without the script.
 pub(super) fn binary(target: &Path) -> Result<Vec<PathBuf>> {
-    eprintln!("building airlock (release)");
+    eprintln!("building airlock ({})", profile());
     let mut words = vec![binary_of(&cargo_build()?)?];
     words.extend(["run", "--state-dir"].map(PathBuf::from));
     words.push(target.join("bench").join("state"));
     Ok(words)
 }
 
-/// Returns the binary of a plain `cargo build --release`.
+/// Returns the binary of a plain build.
 pub(super) fn shipped() -> Result<PathBuf> {
-    eprintln!("building airlock (cargo build --release)");
-    binary_of(&executables(&["build", "--release"])?)
+    eprintln!("building airlock (cargo build --profile {})", profile());
+    binary_of(&executables(&["build", "--profile", &profile()])?)
 }
 
 fn binary_of(built: &[(String, PathBuf)]) -> Result<PathBuf> {
@@ -60,7 +61,8 @@ fn binary_of(built: &[(String, PathBuf)]) -> Result<PathBuf> {
 fn cargo_build() -> Result<Vec<(String, PathBuf)>> {
     executables(&[
         "build",
-        "--release",
+        "--profile",
+        &profile(),
         "--package",
         "airlock",
         "--bin",
@@ -68,6 +70,10 @@ fn cargo_build() -> Result<Vec<(String, PathBuf)>> {
         "--bench",
         METER,
     ])
+}
+
+fn profile() -> String {
+    std::env::var("AIRLOCK_BENCH_PROFILE").unwrap_or_else(|_| "release".to_owned())
 }
 
 /// Returns the names and paths of the executables of a build.
