@@ -11,9 +11,17 @@ function fail(why, next) {
   process.exit(1);
 }
 
-function isMusl() {
-  // A report of a process that runs with glibc names its version.
-  return process.platform === "linux" && !process.report.getReport().header.glibcVersionRuntime;
+// The program was linked with glibc and names its loader. Node itself may use another C library.
+const loaders = {
+  "linux-x64": "/lib64/ld-linux-x86-64.so.2",
+  "linux-arm64": "/lib/ld-linux-aarch64.so.1",
+};
+const loader = loaders[platform];
+if (loader !== undefined && !require("node:fs").existsSync(loader)) {
+  fail(
+    `the program needs glibc, and this system has no ${loader}`,
+    "use a system with glibc, or the container image"
+  );
 }
 
 let program;
@@ -22,9 +30,6 @@ try {
 } catch {
   if (!platforms.includes(platform)) {
     fail(`there is no package for ${platform}`, `use one of ${platforms.join(", ")}`);
-  }
-  if (isMusl()) {
-    fail("the program needs glibc, and this system has musl", "use a system with glibc");
   }
   fail(
     `the package ${name} is not installed`,

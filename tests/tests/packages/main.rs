@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -116,6 +117,15 @@ fn archive_has_program_licences_completions_and_manual() {
     }
     assert!(size("man/airlock-policy-check.1") > 100);
     assert!(size("THIRD-PARTY-LICENSES.txt") > 100_000);
+    let licences = fs::read_to_string(folder.path().join("THIRD-PARTY-LICENSES.txt")).unwrap();
+    // QuickJS lies in a folder of its crate, and Boa's sources are compiled with corrections.
+    for name in ["Fabrice Bellard", "boa_engine 0.", "rquickjs-sys 0."] {
+        assert!(licences.contains(name), "{name}");
+    }
+    // Only tests, macros and build scripts use these.
+    for name in ["\nproptest 1.", "\nserde_derive 1.", "\ncc 1."] {
+        assert!(!licences.contains(name), "{name}");
+    }
     let ended = run(folder.path(), folder.path().join("airlock"), &SCRIPT).expect_code(0);
     assert_eq!(ended.stdout.trim(), "2", "{ended}");
 }
@@ -125,7 +135,13 @@ fn bill_of_materials_names_the_engines_crates() {
     let text = fs::read_to_string(dist().join("airlock.cdx.json")).unwrap();
     let sbom: serde_json::Value = serde_json::from_str(&text).unwrap();
     let components = sbom["components"].as_array().unwrap();
-    for name in ["wasmtime", "cedar-policy", "tokio", "oxc_parser"] {
+    for name in [
+        "wasmtime",
+        "cedar-policy",
+        "tokio",
+        "oxc_parser",
+        "boa_engine",
+    ] {
         let of_name = components.iter().find(|it| it["name"] == name);
         let component = of_name.unwrap_or_else(|| panic!("no {name}"));
         assert_eq!(
@@ -192,6 +208,36 @@ fn npm_launcher_names_the_missing_package() {
     assert!(ended.stderr.contains("npm install"), "{ended}");
 }
 
+/// Node itself can run with another C library than the program.
+#[test]
+fn npm_launcher_looks_for_the_loader_of_the_program() {
+    if !has("npm") {
+        return;
+    }
+    let folder = npm_install(&[]);
+    let launcher = folder.path().join("node_modules/.bin/airlock");
+    let run_with = |preload: &str| {
+        let path = folder.path().join("preload.cjs");
+        fs::write(&path, preload).unwrap();
+        let words = ["--require", path.to_str().unwrap()];
+        let words = [&words[..], &[launcher.to_str().unwrap(), "--version"]].concat();
+        run(folder.path(), "node", &words)
+    };
+    let musl_node = "const report = process.report.getReport;
+process.report.getReport = () => { const r = report.call(process.report); delete r.header.glibcVersionRuntime; return r; };";
+    run_with(musl_node).expect_code(0);
+    let no_loader = "const fs = require('node:fs'), exists = fs.existsSync;
+fs.existsSync = (path) => !String(path).includes('/ld-linux') && exists(path);";
+    let ended = run_with(no_loader).expect_code(1);
+    assert!(ended.stderr.contains("the program needs glibc"), "{ended}");
+    let platform = package("airlock-mcp-linux", ".tgz");
+    let platform = platform.file_name().unwrap().to_string_lossy().into_owned();
+    let (name, _) = platform.rsplit_once('-').unwrap();
+    fs::remove_dir_all(folder.path().join("node_modules").join(name)).unwrap();
+    let ended = run_with(musl_node).expect_code(1);
+    assert!(ended.stderr.contains("is not installed"), "{ended}");
+}
+
 #[test]
 fn wheel_installs_without_an_index_and_runs() {
     if !has("python3") {
@@ -244,27 +290,88 @@ fn bundle_has_a_manifest_and_a_program_that_runs() {
     assert_eq!(ended.stdout.trim(), "2", "{ended}");
 }
 
+/// Copies the files that the Dockerfile names into a folder, as an engine does: a folder that exists
+/// keeps its owner and mode.
+fn build_image(to: &Path) {
+    let context = dist().join("container");
+    let dockerfile = fs::read_to_string(context.join("Dockerfile")).unwrap();
+    let copies = dockerfile
+        .lines()
+        .filter_map(|line| line.strip_prefix("COPY "));
+    for copy in copies {
+        let (flags, places): (Vec<&str>, Vec<&str>) =
+            copy.split(' ').partition(|it| it.starts_with("--"));
+        let flag = |name: &str| {
+            let value = flags.iter().find_map(|it| it.strip_prefix(name));
+            value.unwrap_or_else(|| panic!("{copy}: no {name}"))
+        };
+        let mode = u32::from_str_radix(flag("--chmod="), 8).unwrap();
+        let owner = match copy.contains("--chown=") {
+            true => flag("--chown=")
+                .split(':')
+                .map(|it| it.parse().unwrap())
+                .collect(),
+            false => vec![0, 0],
+        };
+        let [from, into] = places[..] else {
+            panic!("{copy}");
+        };
+        let into = to.join(into.trim_start_matches('/'));
+        copy_folder(&context.join(from), &into, mode, (owner[0], owner[1]));
+    }
+}
+
+fn copy_folder(from: &Path, into: &Path, mode: u32, owner: (u32, u32)) {
+    for entry in fs::read_dir(from).unwrap() {
+        let from = entry.unwrap().path();
+        let into = into.join(from.file_name().unwrap());
+        let exists = into.exists();
+        match from.is_dir() {
+            true if !exists => fs::create_dir(&into).unwrap(),
+            true => {}
+            false => drop(fs::copy(&from, &into).unwrap()),
+        }
+        if !exists {
+            fs::set_permissions(&into, fs::Permissions::from_mode(mode)).unwrap();
+            chown(&into, Some(owner.0), Some(owner.1)).unwrap();
+        }
+        if from.is_dir() {
+            copy_folder(&from, &into, mode, owner);
+        }
+    }
+}
+
 /// The root of the image has nothing but the program and its libraries. It is mounted read-only, and
-/// the program runs as an unprivileged user.
+/// the program runs as the user of the image, with the image's own folder for the state.
 #[test]
 fn program_runs_in_the_containers_root() {
     if !getuid().is_root() {
         println!("SKIP: only root can change the root of a process");
         return;
     }
-    let root = dist().join("container/root");
-    let mounts = "set -e; mount --bind \"$1\" \"$1\"; mount -o remount,bind,ro \"$1\"; \
-                  mount -t tmpfs -o uid=65532,mode=0700 none \"$1/state\"; root=$1; shift; \
-                  exec chroot --userspec=65532:65532 \"$root\" /usr/bin/airlock \"$@\"";
     let folder = TempDir::new().unwrap();
     let can_mount = run(folder.path(), "unshare", &["--mount", "true"]).code == Some(0);
     if !can_mount {
         println!("SKIP: this machine does not allow mounts");
         return;
     }
-    let shown = root.display().to_string();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    build_image(&root);
+    for owned in ["state", "tmp"] {
+        let meta = fs::metadata(root.join(owned)).unwrap();
+        assert_eq!((meta.uid(), meta.mode() & 0o777), (65532, 0o700), "{owned}");
+    }
+    let mounts = "set -e; mount --bind \"$1\" \"$1\"; mount -o remount,bind,ro \"$1\"; \
+                  mount --bind \"$2\" \"$1/state\"; root=$1; shift 2; \
+                  exec chroot --userspec=65532:65532 \"$root\" /usr/bin/airlock \"$@\"";
+    // A volume gets the content, the owner and the mode of the image's folder.
+    let volume = folder.path().join("volume");
+    fs::rename(root.join("state"), &volume).unwrap();
+    fs::create_dir(root.join("state")).unwrap();
+    let shown = [&root, &volume].map(|it| it.display().to_string());
     let state = ["--state-dir", "/state"];
-    let start = ["--mount", "sh", "-c", mounts, "sh", &shown];
+    let start = ["--mount", "sh", "-c", mounts, "sh", &shown[0], &shown[1]];
     let words = [&start[..], &SCRIPT, &state].concat();
     let ended = run(folder.path(), "unshare", &words).expect_code(0);
     assert_eq!(ended.stdout.trim(), "2", "{ended}");

@@ -1,5 +1,6 @@
 //! The root of the container image: the program, the libraries that it loads, and nothing else. The
-//! `Dockerfile` copies it into an empty image, and the tests run it with `chroot`.
+//! `Dockerfile` copies it into an empty image. The tests do the same without an engine, and run the
+//! program with `chroot`.
 
 use std::fs;
 use std::path::Path;
@@ -39,8 +40,8 @@ pub(super) fn root(out: &Path, program: &Program) -> Result<()> {
     }
     let container = out.join("container");
     write_folder(&container.join("root"), &entries)?;
-    for folder in ["state", "tmp", "config"] {
-        fs::create_dir_all(container.join("root").join(folder))?;
+    for folder in ["root/config", "owned/state", "owned/tmp"] {
+        fs::create_dir_all(container.join(folder))?;
     }
     let from = paths::root().join(DOCKERFILE);
     fs::copy(&from, container.join("Dockerfile")).with_context(|| from.display().to_string())?;

@@ -1,7 +1,7 @@
 //! The crates that are compiled into the program and its guests: their licences, and the bill of
 //! materials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,11 +13,19 @@ use super::names::{LICENCE, VERSION};
 use crate::paths;
 
 const GUEST_TARGET: &str = "wasm32-unknown-unknown";
-/// The workspaces of the guests, whose crates also end in the program.
-const GUESTS: [&str; 2] = [
-    "sandbox-guest/Cargo.toml",
-    "sandbox-guest/quickjs/Cargo.toml",
+const BROKER: (&str, &str) = ("Cargo.toml", "airlock");
+/// The guests, which are compiled into the program: their workspaces and packages.
+const GUESTS: [(&str, &str); 3] = [
+    ("sandbox-guest/Cargo.toml", "guest-boa"),
+    ("sandbox-guest/Cargo.toml", "guest-checker"),
+    ("sandbox-guest/quickjs/Cargo.toml", "guest-quickjs"),
 ];
+/// Crates whose sources are compiled as parts of the guests' own crates, with corrections. They are
+/// dependencies for a platform without builds only (`sandbox-guest/engine/correct.rs`).
+const CORRECTED: [&str; 3] = ["boa_ast", "boa_engine", "boa_parser"];
+const NOWHERE: &str = "x86_64-unknown-none";
+/// Folders of a crate whose licences are those of its tests.
+const TEST_FOLDERS: [&str; 5] = ["tests", "test", "test_data", "benches", "examples"];
 
 #[derive(Debug)]
 pub(super) struct Crate {
@@ -28,63 +36,113 @@ pub(super) struct Crate {
     checksum: Option<String>,
 }
 
-/// Returns all crates from registries, sorted by name and version.
+/// Returns all crates from registries that are compiled into the program, sorted by name and
+/// version.
 pub(super) fn all(target: &str) -> Result<Vec<Crate>> {
     let mut crates = BTreeMap::new();
-    let guests = GUESTS.iter().map(|manifest| (*manifest, GUEST_TARGET));
-    for (manifest, target) in [("Cargo.toml", target)].into_iter().chain(guests) {
-        let checksums = checksums(&paths::root().join(manifest).with_file_name("Cargo.lock"))?;
-        for package in packages(manifest, target)? {
-            let text = |key: &str| {
-                package
-                    .get(key)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            };
-            // Packages without a source belong to this project.
-            if package.get("source").is_none_or(Value::is_null) {
-                continue;
-            }
-            let (name, version) = (text("name"), text("version"));
-            let folder = PathBuf::from(text("manifest_path"));
-            let checksum = checksums.get(&(name.clone(), version.clone())).cloned();
-            crates.insert(
-                (name.clone(), version.clone()),
-                Crate {
-                    licence: text("license"),
-                    folder: folder.parent().unwrap_or(Path::new("")).to_owned(),
-                    name,
-                    version,
-                    checksum,
-                },
-            );
-        }
+    let guests = GUESTS.iter().map(|guest| (*guest, GUEST_TARGET));
+    for ((manifest, package), target) in [(BROKER, target)].into_iter().chain(guests) {
+        let compiled = compiled(manifest, package, target)?;
+        let is_compiled =
+            |name: &str, version: &str| compiled.contains(&(name.to_owned(), version.to_owned()));
+        add(&mut crates, manifest, target, is_compiled)?;
     }
+    let (manifest, _) = GUESTS[0];
+    add(&mut crates, manifest, NOWHERE, |name, _| {
+        CORRECTED.contains(&name)
+    })?;
     Ok(crates.into_values().collect())
 }
 
-fn packages(manifest: &str, target: &str) -> Result<Vec<Value>> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args([
-            "metadata",
-            "--format-version=1",
-            "--locked",
-            "--filter-platform",
+/// Adds the chosen crates of a workspace.
+fn add(
+    crates: &mut BTreeMap<(String, String), Crate>,
+    manifest: &str,
+    target: &str,
+    is_chosen: impl Fn(&str, &str) -> bool,
+) -> Result<()> {
+    let checksums = checksums(&paths::root().join(manifest).with_file_name("Cargo.lock"))?;
+    for package in packages(manifest, target)? {
+        let text = |key: &str| {
+            let text = package.get(key).and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let (name, version) = (text("name"), text("version"));
+        // Packages without a source belong to this project.
+        let is_ours = package.get("source").is_none_or(Value::is_null);
+        if is_ours || !is_chosen(&name, &version) {
+            continue;
+        }
+        let folder = PathBuf::from(text("manifest_path"));
+        let key = (name.clone(), version.clone());
+        let it = Crate {
+            licence: text("license"),
+            folder: folder.parent().unwrap_or(Path::new("")).to_owned(),
+            checksum: checksums.get(&key).cloned(),
+            name,
+            version,
+        };
+        crates.insert(key, it);
+    }
+    Ok(())
+}
+
+/// Returns the names and versions of the crates that are compiled into a package for a target. Not
+/// among them are crates that only tests, build scripts and macros use.
+fn compiled(manifest: &str, package: &str, target: &str) -> Result<BTreeSet<(String, String)>> {
+    let tree = cargo(
+        manifest,
+        &[
+            "tree",
+            "--package",
+            package,
+            "--edges=normal,no-proc-macro",
+            "--prefix=none",
+            "--format={p}",
+            "--target",
             target,
-            "--manifest-path",
-        ])
-        .arg(paths::root().join(manifest))
-        .output()
-        .context("cargo metadata")?;
-    ensure!(
-        output.status.success(),
-        "cargo metadata for {manifest}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+        ],
+    )?;
+    Ok(parse_tree(&String::from_utf8(tree)?))
+}
+
+/// Parses lines such as `serde v1.0.0 (*)`.
+fn parse_tree(tree: &str) -> BTreeSet<(String, String)> {
+    let named = tree.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        Some((name.to_owned(), version.to_owned()))
+    });
+    named.collect()
+}
+
+fn packages(manifest: &str, target: &str) -> Result<Vec<Value>> {
+    let words = [
+        "metadata",
+        "--format-version=1",
+        "--filter-platform",
+        target,
+    ];
+    let metadata: Value = serde_json::from_slice(&cargo(manifest, &words)?)?;
     let packages = metadata.get("packages").and_then(Value::as_array);
     Ok(packages.cloned().unwrap_or_default())
+}
+
+/// Runs a command of Cargo for a workspace, and returns its output.
+fn cargo(manifest: &str, words: &[&str]) -> Result<Vec<u8>> {
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(words)
+        .args(["--locked", "--manifest-path"])
+        .arg(paths::root().join(manifest))
+        .output()
+        .context("cargo")?;
+    ensure!(
+        output.status.success(),
+        "cargo {} for {manifest}: {}",
+        words.first().unwrap_or(&""),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(output.stdout)
 }
 
 /// Returns the checksums in a lock file, by name and version.
@@ -142,24 +200,31 @@ pub(super) fn licences(crates: &[Crate]) -> Result<String> {
     Ok(all)
 }
 
+/// Returns the licences of a crate and of the sources in its folders, such as those of QuickJS.
 fn licence_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    const BEGINNINGS: [&str; 6] = [
+        "LICENSE",
+        "LICENCE",
+        "COPYING",
+        "NOTICE",
+        "COPYRIGHT",
+        "UNLICENSE",
+    ];
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_uppercase();
-        let is_licence = [
-            "LICENSE",
-            "LICENCE",
-            "COPYING",
-            "NOTICE",
-            "COPYRIGHT",
-            "UNLICENSE",
-        ];
-        if path.is_file() && is_licence.iter().any(|it| name.starts_with(it)) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            if !TEST_FOLDERS.contains(&&*name) {
+                files.extend(licence_files(&path)?);
+            }
+            continue;
+        }
+        let is_source = path
+            .extension()
+            .is_some_and(|it| it == "rs" || it == "c" || it == "h");
+        let name = name.to_uppercase();
+        if BEGINNINGS.iter().any(|it| name.starts_with(it)) && !is_source {
             files.push(path);
         }
     }
@@ -202,4 +267,36 @@ pub(super) fn sbom(out: &Path, crates: &[Crate]) -> Result<PathBuf> {
     let path = out.join("airlock.cdx.json");
     fs::write(&path, serde_json::to_string_pretty(&document)? + "\n")?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tree_names_each_crate_and_version() {
+        let tree = "airlock v0.1.0 (/srv/airlock)\nserde v1.0.2\nserde v1.0.2 (*)\n\n";
+        let expected = [("airlock", "0.1.0"), ("serde", "1.0.2")];
+        let expected = expected.map(|(name, version)| (name.to_owned(), version.to_owned()));
+        assert_eq!(parse_tree(tree), BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn licences_below_a_crate_are_found_and_those_of_tests_are_not() {
+        let folder = std::env::temp_dir().join(format!("airlock-licences-{}", std::process::id()));
+        for name in [
+            "LICENSE-MIT",
+            "engine/LICENSE",
+            "tests/LICENSE",
+            "src/license.rs",
+        ] {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "text").unwrap();
+        }
+        let found = licence_files(&folder).unwrap();
+        let expected = ["LICENSE-MIT", "engine/LICENSE"];
+        assert_eq!(found, expected.map(|it| folder.join(it)));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

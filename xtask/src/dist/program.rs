@@ -16,6 +16,9 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "completions/airlock.fish"),
 ];
 
+/// The profile of packed programs.
+const PROFILE: &str = "dist";
+
 pub(super) struct Program {
     path: PathBuf,
     pub(super) bytes: Vec<u8>,
@@ -29,14 +32,23 @@ pub(super) fn build(platform: &Platform) -> Result<PathBuf> {
     let home = std::env::var("CARGO_HOME")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))?;
     let root = paths::root();
-    let flags = format!(
-        "--remap-path-prefix={}=airlock --remap-path-prefix={home}=cargo",
-        root.display()
-    );
+    let places = [
+        (root.clone(), "airlock"),
+        (PathBuf::from(home), "cargo"),
+        (paths::target(), "target"),
+    ];
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--release", "--locked", "--bin", "airlock"])
+        .args([
+            "build",
+            "--profile",
+            PROFILE,
+            "--locked",
+            "--bin",
+            "airlock",
+        ])
         .args(["--target", target])
-        .env("RUSTFLAGS", flags)
+        .env_remove("RUSTFLAGS")
+        .env("CARGO_ENCODED_RUSTFLAGS", remap_flags(&places))
         .env("CARGO_INCREMENTAL", "0")
         .current_dir(&root)
         .status()
@@ -46,7 +58,29 @@ pub(super) fn build(platform: &Platform) -> Result<PathBuf> {
         "the program was not built for {target}; `rustup target add {target}` and a linker for it \
          are needed"
     );
-    Ok(paths::target().join(target).join("release/airlock"))
+    let program = paths::target().join(target).join(PROFILE).join("airlock");
+    let bytes = fs::read(&program).with_context(|| program.display().to_string())?;
+    let text = String::from_utf8_lossy(&bytes);
+    // The image of the checker names sources of the project by their whole paths: they lie outside of
+    // the guests' workspace.
+    for (place, _) in places.iter().filter(|(place, _)| *place != root) {
+        let place = place.display();
+        ensure!(
+            !text.contains(&place.to_string()),
+            "{} contains the path {place}, so a build in another folder gives other bytes",
+            program.display()
+        );
+    }
+    Ok(program)
+}
+
+/// Returns the compiler's flags that replace these places, separated as Cargo expects it. The last
+/// place that fits is replaced, and the target folder may lie in another one.
+fn remap_flags(places: &[(PathBuf, &str)]) -> String {
+    let flags = places
+        .iter()
+        .map(|(place, name)| format!("--remap-path-prefix={}={name}", place.display()));
+    flags.collect::<Vec<_>>().join("\u{1f}")
 }
 
 impl Program {
@@ -159,5 +193,24 @@ impl Program {
             .filter(|it| it.starts_with('/'))
             .map(PathBuf::from)
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_folder_is_replaced_wherever_it_is() {
+        let places = [
+            ("/my projects/a", "airlock"),
+            ("/elsewhere/target", "target"),
+        ];
+        let places = places.map(|(place, name)| (PathBuf::from(place), name));
+        assert_eq!(
+            remap_flags(&places),
+            "--remap-path-prefix=/my projects/a=airlock\u{1f}\
+             --remap-path-prefix=/elsewhere/target=target"
+        );
     }
 }
