@@ -1,6 +1,7 @@
 //! Compares the documents with the program.
 
 mod commands;
+mod hosts;
 mod pages;
 mod sessions;
 mod tables;

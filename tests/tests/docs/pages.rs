@@ -19,17 +19,25 @@ pub(crate) struct Block<'a> {
     pub(crate) line: usize,
 }
 
-/// Returns the pages whose blocks are run: the README, the folder `docs`, and the README of the
-/// policies.
+/// Returns the pages whose blocks are run: the README, the folders `docs` and `docs/hosts`, and the
+/// README of the policies.
 pub(crate) fn runnable() -> Vec<Page> {
     let mut paths = vec!["README.md".to_owned(), "policies/README.md".to_owned()];
     paths.extend(in_folder("docs"));
+    paths.extend(in_folder("docs/hosts"));
     paths.into_iter().map(read).collect()
 }
 
 /// Returns all documents, including the design documents.
 pub(crate) fn all() -> Vec<Page> {
-    let folders = ["", "docs", "docs/design", "policies", "tests/hostile"];
+    let folders = [
+        "",
+        "docs",
+        "docs/design",
+        "docs/hosts",
+        "policies",
+        "tests/hostile",
+    ];
     let paths = folders.into_iter().flat_map(in_folder);
     paths.map(read).collect()
 }
@@ -40,7 +48,7 @@ pub(crate) fn read(path: impl Into<String>) -> Page {
     Page { path, text }
 }
 
-fn in_folder(folder: &str) -> Vec<String> {
+pub(crate) fn in_folder(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(workspace().join(folder)).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut paths: Vec<String> = names

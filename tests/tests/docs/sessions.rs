@@ -72,6 +72,9 @@ fn home() -> Home {
     for name in STAND_INS {
         home.write(&format!("bin/{name}"), &demo);
     }
+    // `airlock doctor` prints where the program is.
+    let program = format!("#!/bin/sh\nexec '{}' \"$@\"\n", airlock().display());
+    home.write("bin/airlock", program);
     make_executable(&home.path().join("bin"));
     // Otherwise a TypeScript compiler of this machine could add findings.
     home.write(".config/airlock/config.toml", "tsc = false\n");
