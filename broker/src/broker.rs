@@ -13,7 +13,7 @@ mod failed_start;
 mod fetch;
 mod latest_listings;
 mod lock_check;
-mod parallel;
+pub(crate) mod parallel;
 mod policies;
 mod rate_limits;
 mod registry;

@@ -44,15 +44,25 @@ fn hex_digit(digit: u8) -> Option<u8> {
     }
 }
 
+/// Returns the lower-case digit of a number below 16.
+fn digit(number: u8) -> u8 {
+    match number {
+        0..10 => b'0' + number,
+        _ => b'a' + number - 10,
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
-        let hex = self
-            .0
-            .iter()
-            .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-        let text: String = "sha256:".chars().chain(hex).collect();
-        f.write_str(&text)
+        const PREFIX: &[u8; 7] = b"sha256:";
+        // Journals contain many digests, so the text is made without allocating.
+        let mut text = [0; PREFIX.len() + 64];
+        let (prefix, hex) = text.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX);
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -9,7 +9,7 @@ use std::thread;
 const THREADS_MAX: usize = 4;
 
 /// Applies `work` to each item and returns the results in order. Blocks until all items are done.
-pub(super) fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = processors.min(THREADS_MAX).min(items.len());
     let next = AtomicUsize::new(0);

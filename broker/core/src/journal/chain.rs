@@ -2,9 +2,9 @@
 //! a changed, dropped or swapped line is detected.
 
 use codegen::canonical;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Entry, Redact, VERSION};
+use super::{Body, Entry, JournalLine, Redact, VERSION};
 use crate::id::Digest;
 
 /// Seals the entries of one run, in order.
@@ -32,20 +32,9 @@ impl Chain {
     /// Returns one line in canonical form, including its newline. The caller must write the lines
     /// in this order or not at all.
     pub fn seal(&mut self, entry: &Entry) -> Result<String, SealError> {
-        let mut body = match serde_json::to_value(&entry.body) {
-            Ok(Value::Object(members)) => members,
-            Ok(_) => return Err(SealError("not an object".into())),
-            Err(error) => return Err(SealError(error.to_string())),
-        };
+        let mut body = members(&entry.body)?;
         self.redact.entry(&mut body);
-        body.insert("v".into(), VERSION.into());
-        body.insert("seq".into(), self.seq.into());
-        body.insert("at_ms".into(), entry.at_ms.into());
-        let prev = self
-            .prev
-            .map_or(Value::Null, |digest| digest.to_string().into());
-        body.insert("prev".into(), prev);
-        let mut line = canonical::canonical(&Value::Object(body));
+        let mut line = text_of(body, (self.seq, self.prev), entry.at_ms);
         self.prev = Some(Digest::sha256(&line));
         self.seq += 1;
         line.push(b'\n');
@@ -64,4 +53,33 @@ impl Chain {
     pub fn entries(&self) -> u64 {
         self.seq
     }
+}
+
+/// Whether a line has exactly the text that [`Chain::seal`] writes for it: canonical, and with the
+/// members of its kind alone.
+pub(super) fn is_text_of(text: &[u8], line: &JournalLine) -> bool {
+    let place = (line.seq, line.prev);
+    members(&line.body).is_ok_and(|body| text_of(body, place, line.at_ms) == text)
+}
+
+fn members(body: &Body) -> Result<Map<String, Value>, SealError> {
+    match serde_json::to_value(body) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(SealError("not an object".into())),
+        Err(error) => Err(SealError(error.to_string())),
+    }
+}
+
+/// Returns the text of a line. Its place is its number and the digest of the line before.
+fn text_of(
+    mut members: Map<String, Value>,
+    (seq, prev): (u64, Option<Digest>),
+    at_ms: u64,
+) -> Vec<u8> {
+    members.insert("v".into(), VERSION.into());
+    members.insert("seq".into(), seq.into());
+    members.insert("at_ms".into(), at_ms.into());
+    let prev = prev.map_or(Value::Null, |digest| digest.to_string().into());
+    members.insert("prev".into(), prev);
+    canonical::canonical(&Value::Object(members))
 }
