@@ -15,7 +15,7 @@ pub mod recording;
 
 use chain::StoredAnswer;
 use ledger::Ledger;
-use recording::Recording;
+use recording::{RecordedConditions, Recording};
 
 use crate::flow::StartLabels;
 use crate::id::ServerName;
@@ -35,13 +35,16 @@ pub struct ResumeSpec {
     /// The time at which the clock of the script starts: the start of the first run of the chain.
     pub started_ms: u64,
     pub mode: ResumeMode,
+    /// The rules and servers of the predecessor.
+    pub conditions: RecordedConditions,
     pub ledger: Ledger,
     /// The labels with which the runs of the chain started. The run starts with them too, also in
     /// another session.
     pub labels: StartLabels,
     /// Servers named with `--same-server`: their results are reused although their target changed.
     pub same_servers: Vec<ServerName>,
-    /// Answers that people gave while no process ran.
+    /// Answers to questions of the predecessor that no run has used. Only the same questions take
+    /// them.
     pub answers: Vec<StoredAnswer>,
     /// Recorded results of reads that are older are read again.
     pub reads_max_age_ms: u64,

@@ -217,11 +217,6 @@ impl Matcher {
         let entries = near.iter().filter_map(|at| self.entry(*at));
         entries.map(LedgerEntry::earlier).collect()
     }
-
-    #[must_use]
-    pub fn at(&self, entry: usize) -> Option<CallRef> {
-        self.entry(entry).map(|entry| entry.at.clone())
-    }
 }
 
 fn reuse_blocker(entry: &LedgerEntry, call: &StepCall<'_>) -> Option<ReuseBlocker> {

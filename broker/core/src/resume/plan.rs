@@ -2,7 +2,7 @@
 
 use super::chain::{ChainError, RunChain, StoredAnswer, StoredAnswerWord};
 use super::ledger::Ledger;
-use super::recording::Recording;
+use super::recording::{RecordedConditions, Recording};
 use super::{CallRef, ChainPosition, Predecessor, ResumeMode, ResumeSpec};
 use crate::flow::StartLabels;
 use crate::id::{Digest, RunId};
@@ -50,9 +50,8 @@ pub fn plan(
         && started.script_digest == request.script
         && started.input_digest == request.input
         && started.guest_digest == request.guest;
-    let recording = Some(latest)
-        .filter(|latest| is_same && latest.ended().is_none())
-        .and_then(|latest| Recording::new(latest, &ledger));
+    let is_open = is_same && latest.ended().is_none();
+    let recording = is_open.then(|| Recording::new(latest, &ledger)).flatten();
     let mode = match recording {
         Some(recording) => ResumeMode::Continue(Box::new(recording)),
         None => ResumeMode::Edited,
@@ -69,11 +68,12 @@ pub fn plan(
         records: chain.records(),
         seed,
         started_ms: first_line.at_ms,
-        answers: match mode {
-            ResumeMode::Continue(_) => answers(chain, journals),
-            ResumeMode::Edited => Vec::new(),
+        answers: match is_open {
+            true => answers(chain, journals),
+            false => Vec::new(),
         },
         mode,
+        conditions: RecordedConditions::of(started),
         ledger,
         labels: start_labels(journals),
         same_servers: Vec::new(),
@@ -99,8 +99,8 @@ fn answers(chain: &RunChain, journals: &[VerifiedJournal]) -> Vec<StoredAnswer> 
     let mut answers = Vec::new();
     let mut later: Vec<&VerifiedJournal> = Vec::new();
     for (run, journal) in chain.runs().iter().zip(journals).rev() {
-        // Calls have the same numbers, and rules are the same, only as long as runs are continued.
-        if later.last().is_some_and(|it| !is_continued(journal, it)) {
+        // Answers are about calls by their numbers, and were given under the rules of their run.
+        if later.last().is_some_and(|it| !is_repeated(journal, it)) {
             break;
         }
         let is_open = |it: &StoredAnswer| {
@@ -117,8 +117,8 @@ fn answers(chain: &RunChain, journals: &[VerifiedJournal]) -> Vec<StoredAnswer> 
     answers
 }
 
-/// Whether a run may have continued another one.
-fn is_continued(earlier: &VerifiedJournal, later: &VerifiedJournal) -> bool {
+/// Whether a later run had the script, input, rules and tools of an earlier one.
+fn is_repeated(earlier: &VerifiedJournal, later: &VerifiedJournal) -> bool {
     let (Some(earlier), Some(later)) = (earlier.started(), later.started()) else {
         return false;
     };

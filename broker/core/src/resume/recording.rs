@@ -9,9 +9,12 @@ use super::ledger::{CallKey, Ledger};
 use super::matching::{not_known, reused_outcome};
 use crate::catalog::Catalog;
 use crate::code::Code;
-use crate::id::{CallId, RunId, ServerName};
-use crate::journal::{Body, DecidedEntry, ResumedEntry, StartedServer, Verdict, VerifiedJournal};
+use crate::id::{CallId, RunId, ServerName, ToolId};
+use crate::journal::{
+    Body, DecidedEntry, ResumedEntry, RunStartedEntry, StartedServer, Verdict, VerifiedJournal,
+};
 use crate::report::ReportedOutcome;
+use crate::rules::Rules;
 
 /// A call of the recording and what its script got.
 #[derive(Debug, Clone)]
@@ -42,13 +45,46 @@ pub enum OutcomeSource {
 /// The recorded steps of one run.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    pub run: RunId,
-    /// The rules of the run, one line per rule. An answer of a person is kept only under the same
-    /// rules.
-    pub rules: Vec<String>,
-    servers: Vec<StartedServer>,
+    run: RunId,
     calls: BTreeMap<CallId, RecordedCall>,
     frames: BTreeMap<u64, ResumedEntry>,
+}
+
+/// The rules and servers of a recorded run. Its steps are replayed, and answers to its questions
+/// count, only if these are the same.
+#[derive(Debug, Clone)]
+pub struct RecordedConditions {
+    rules: Vec<String>,
+    servers: Vec<StartedServer>,
+}
+
+impl RecordedConditions {
+    #[must_use]
+    pub fn of(started: &RunStartedEntry) -> Self {
+        Self {
+            rules: started.rules.clone(),
+            servers: started.servers.clone(),
+        }
+    }
+
+    /// Accepts the server's new target, because of `--same-server`.
+    pub fn accept_target(&mut self, server: &ServerName, target: Option<&str>) {
+        for recorded in self.servers.iter_mut().filter(|it| it.name == *server) {
+            recorded.target = target.map(str::to_owned);
+        }
+    }
+
+    #[must_use]
+    pub fn has_same_rules(&self, rules: &Rules) -> bool {
+        self.rules == rules.to_lines()
+    }
+
+    /// Whether the server of a tool is reached as in the recorded run.
+    #[must_use]
+    pub fn has_same_target(&self, tool: &ToolId, catalog: &Catalog) -> bool {
+        let server = self.servers.iter().find(|it| it.name == tool.server);
+        server.and_then(|server| server.target.as_deref()) == catalog.target_of(&tool.server)
+    }
 }
 
 impl Recording {
@@ -61,8 +97,6 @@ impl Recording {
         let run = started.run.clone();
         let mut recording = Self {
             run,
-            rules: started.rules.clone(),
-            servers: started.servers.clone(),
             calls: BTreeMap::new(),
             frames: BTreeMap::new(),
         };
@@ -166,21 +200,9 @@ impl Recording {
         })
     }
 
-    /// Accepts the server's new target for all recorded calls, because of `--same-server`.
-    pub fn accept_target(&mut self, server: &ServerName, target: Option<&str>) {
-        for recorded in self.servers.iter_mut().filter(|it| it.name == *server) {
-            recorded.target = target.map(str::to_owned);
-        }
-    }
-
-    /// Whether the servers of all recorded calls are reached as in the recorded run.
-    #[must_use]
-    pub fn has_same_targets(&self, catalog: &Catalog) -> bool {
-        self.calls.values().all(|call| {
-            let tool = &call.key.tool;
-            let server = self.servers.iter().find(|it| it.name == tool.server);
-            server.and_then(|server| server.target.as_deref()) == catalog.target_of(&tool.server)
-        })
+    /// Returns the tools of all recorded calls.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolId> {
+        self.calls.values().map(|call| &call.key.tool)
     }
 
     /// Returns the recorded resume with this number.

@@ -19,7 +19,7 @@ use crate::resume::ledger::{DeliveredAt, EntryState, Ledger, LedgerEntry};
 use crate::resume::matching::{
     CallMatch, Matcher, StepCall, has_same_description, not_known, reused_outcome,
 };
-use crate::resume::recording::{OutcomeSource, RecordedOutcome, Recording};
+use crate::resume::recording::{OutcomeSource, RecordedConditions, RecordedOutcome, Recording};
 use crate::resume::{ResumeMode, ResumeSpec};
 use crate::statement::StatedOutcome;
 
@@ -37,6 +37,7 @@ pub(super) struct Resuming {
     pub(super) same_servers: Vec<ServerName>,
     /// Reused outcomes that the script has not got yet.
     waiting: Vec<ReusedOutcome>,
+    conditions: RecordedConditions,
     answers: Vec<StoredAnswer>,
 }
 
@@ -61,7 +62,8 @@ impl Run {
             records: _,
             seed,
             started_ms,
-            mut mode,
+            mode,
+            mut conditions,
             mut ledger,
             labels: _,
             same_servers,
@@ -73,13 +75,16 @@ impl Run {
         for server in &same_servers {
             let target = self.spec.decision_context.catalog.target_of(server);
             ledger.accept_target(server, target);
-            if let ResumeMode::Continue(recording) = &mut mode {
-                recording.accept_target(server, target);
-            }
+            conditions.accept_target(server, target);
+        }
+        let context = &self.spec.decision_context;
+        // An answer that was given under other rules counts no more.
+        if !conditions.has_same_rules(&context.rules) {
+            answers.clear();
         }
         let replay = match mode {
             ResumeMode::Continue(recording)
-                if may_replay(&recording, &ledger, &self.spec.decision_context) =>
+                if may_replay(&recording, &conditions, &ledger, context) =>
             {
                 Some(Replay {
                     recording,
@@ -88,16 +93,13 @@ impl Run {
             }
             ResumeMode::Continue(_) | ResumeMode::Edited => None,
         };
-        // An answer that was given under other rules, or about another server, counts no more.
-        if replay.is_none() {
-            answers.clear();
-        }
         self.resuming = Some(Resuming {
             position,
             matcher: Matcher::new(ledger, reads_max_age_ms),
             replay,
             same_servers,
             waiting: Vec::new(),
+            conditions,
             answers,
         });
     }
@@ -456,9 +458,15 @@ impl Run {
         replay.map_or_else(Vec::new, |replay| replay.held)
     }
 
-    /// Returns the answer that a person gave to the same question of an earlier run.
+    /// Returns the answer that a person gave to the same question of an earlier run, about the same
+    /// server.
     pub(super) fn stored_answer(&mut self, question: &Question) -> Option<Answer> {
+        let catalog = &self.spec.decision_context.catalog;
         let resuming = self.resuming.as_mut()?;
+        let conditions = &resuming.conditions;
+        if !conditions.has_same_target(&question.tool, catalog) {
+            return None;
+        }
         let shown = question.shown_digest();
         let mut answers = resuming.answers.iter();
         let at = answers.position(|it| it.about.call == question.call && it.shown == shown)?;
@@ -545,13 +553,19 @@ impl Run {
 
 /// Whether recorded steps may be replayed: the rules are the same, and so are the servers and the
 /// tools of the calls whose outcomes the script got. Otherwise, calls are matched by content.
-fn may_replay(recording: &Recording, ledger: &Ledger, context: &DecisionContext) -> bool {
+fn may_replay(
+    recording: &Recording,
+    conditions: &RecordedConditions,
+    ledger: &Ledger,
+    context: &DecisionContext,
+) -> bool {
     let is_usable = |at: &CallRef| {
         let entry = ledger.entry(at);
         entry.is_some_and(|entry| may_reach_script(entry, context))
     };
-    recording.rules == context.rules.to_lines()
-        && recording.has_same_targets(&context.catalog)
+    let has_same_target = |tool| conditions.has_same_target(tool, &context.catalog);
+    conditions.has_same_rules(&context.rules)
+        && recording.tools().all(has_same_target)
         && recording.told_calls().all(is_usable)
 }
 

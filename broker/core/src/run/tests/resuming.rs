@@ -714,6 +714,50 @@ fn answer_to_other_question_is_not_taken() {
 }
 
 #[test]
+fn statement_keeps_answers_to_other_questions() {
+    let mut story = ChainStory::new(&["ask fs.delete", "allow *"]);
+    story.suspend_after_ms = Some(60_000);
+    story.start("a", "s", same);
+    assert_eq!(story.hear(waits(&[(0, 1)])), ["call 1"]);
+    story.hear(lost(1));
+    assert_eq!(story.hear(waits(&[(1, 2)])), ["ask 2"]);
+    story.at_ms += 60_000;
+    story.hear(Event::Woke);
+    story.close();
+    let asked = story.journals[0].of_call(CallId(2)).next();
+    let Some(Body::Asked(asked)) = asked else {
+        panic!("the question is recorded")
+    };
+    let answer = StoredAnswer {
+        about: CallRef {
+            run: RunId("a".into()),
+            call: CallId(2),
+        },
+        shown: asked.shown,
+        answer: StoredAnswerWord::AllowOnce,
+        by: "ada".into(),
+    };
+    story.chain.apply(ChainRecord::Answer(answer)).unwrap();
+    let result = Some("7".to_owned());
+    story.state("a", 1, StatedOutcome::Happened { result });
+    let (chain, journals) = (story.chain.clone(), story.journals.clone());
+    type Change = fn(&mut RunSpec);
+    let cases: [(&[&str], &str, Change, &str); 4] = [
+        (&["ask fs.delete", "allow *"], "s", same, "call 2"),
+        (&["ask fs.delete", "allow *"], "t", same, "ask 2"),
+        (&["ask fs.delete", "allow fs.*"], "s", same, "ask 2"),
+        (&["ask fs.delete", "allow *"], "s", other_target, "ask 2"),
+    ];
+    for (rules, script, change, expected) in cases {
+        let mut story = ChainStory::new(rules);
+        (story.chain, story.journals) = (chain.clone(), journals.clone());
+        assert!(!story.start("b", script, change));
+        story.hear(waits(&[(0, 1)]));
+        assert_eq!(story.hear(waits(&[(1, 2)])), [expected], "{rules:?}");
+    }
+}
+
+#[test]
 fn answer_at_the_last_moment_is_acted_on() {
     let mut story = ChainStory::new(&["ask *"]);
     story.suspend_after_ms = Some(10);
