@@ -22,7 +22,6 @@ pub use command::ApproverCommand;
 pub(crate) use question_rows::{QuestionRow, rows};
 pub use terminal::Terminal;
 pub use web::{LinkNotifier, Web};
-pub(crate) use wire::is_json;
 
 /// Width at which no line is wrapped.
 const WIDTH_WHOLE: usize = 10_000;
@@ -122,6 +121,13 @@ impl Approver for SuspendingApprover {
 /// Formats a question as text for a terminal, with nothing left out.
 pub(crate) fn whole_question(question: &Question) -> String {
     question_text::show(question, WIDTH_WHOLE, true)
+}
+
+/// Returns who answers through this process, as statements and answers are recorded: the place, and
+/// the user of the process.
+pub(crate) fn by_user(place: &str) -> String {
+    let user = rustix::process::geteuid().as_raw();
+    format!("{place}, user id {user}")
 }
 
 /// Returns 128 random bits in hex, which cannot be guessed.

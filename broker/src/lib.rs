@@ -43,6 +43,7 @@ pub mod serve;
 mod server_url;
 pub mod shared_file;
 mod shell_words;
+mod stated_result;
 mod suspended_runs;
 mod target_key;
 pub mod telemetry;

@@ -12,6 +12,7 @@ use airlock_core::resume::CallRef;
 use airlock_core::resume::chain::{ChainError, ChainRecord, RunChain};
 use airlock_core::resume::ledger::{Ledger, LedgerEntry};
 use airlock_core::resume::plan::CannotResume;
+use airlock_core::statement::UnusableResult;
 
 use crate::broker::parallel::side_by_side;
 use crate::chain_file::ChainFileError;
@@ -38,8 +39,8 @@ pub enum ResumeError {
         run: String,
         why: &'static str,
     },
-    #[error("a result can be stated only while a run asks, or with `airlock runs resolve {0}`")]
-    StatedResult(CallRef),
+    #[error(transparent)]
+    UnusableResult(#[from] UnusableResult),
 }
 
 impl From<ChainError> for ResumeError {
@@ -323,8 +324,10 @@ impl ResumeError {
                 ChainFileError::Chain(_) | ChainFileError::Running(_) | ChainFileError::Changed(_),
             )
             | Self::Plan(_)
-            | Self::StatedResult(_)
             | Self::NotRecorded { .. } => self.to_string(),
+            Self::UnusableResult(_) => {
+                format!("{self}; call resume_run, and the user is asked again")
+            }
             _ => "the journals of the run cannot be used; run the script without `resume`".into(),
         }
     }
@@ -369,8 +372,10 @@ impl ResumeError {
                     "`airlock runs waiting` lists the calls about which a person has to decide";
                 return Problem::new("cannot-resume", what, self.to_string(), next);
             }
-            Self::StatedResult(_) => {
-                "answer without a result, or state it with `airlock runs resolve`"
+            Self::UnusableResult(_) => {
+                let what = "the statement cannot be recorded";
+                let next = "correct the result, or leave it out";
+                return Problem::new("usage", what, self.to_string(), next);
             }
             Self::File(_) | Self::Plan(_) => "run the script again without --resume",
         };

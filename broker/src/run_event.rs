@@ -1,7 +1,7 @@
 //! The events of a run that a host can observe.
 
 use airlock_core::code::Code;
-use airlock_core::id::{CallId, CallRef, RunId, ToolId};
+use airlock_core::id::{CallId, RunId, ToolId};
 use airlock_core::inquiry::{InquiryEnd, InquiryId, InquiryKind};
 use airlock_core::journal::{AnswerWord, Body, Verdict};
 use airlock_core::report::{ReportedFinding, ReportedOutcome};
@@ -56,11 +56,11 @@ pub enum RunEvent {
         code: Option<Code>,
         ms: u64,
     },
-    /// The call got the recorded outcome of a call of an earlier run.
+    /// The call was not made: it got the outcome of an earlier call of the chain.
     CallReused {
         call: CallId,
         tool: ToolId,
-        from: CallRef,
+        why: String,
     },
     /// The run has ended, and the end of its journal is signed.
     Signed {
@@ -106,8 +106,8 @@ impl RunEvent {
             }),
             Body::Reused(reused) => Some(Self::CallReused {
                 call: reused.call,
+                why: reused.why(),
                 tool: reused.tool,
-                from: reused.from,
             }),
             Body::Stated(_)
             | Body::GrantGiven(_)

@@ -13,10 +13,12 @@ use airlock_core::resume::chain::{
     ChainError, ChainRecord, RunChain, StoredAnswer, StoredAnswerWord,
 };
 use airlock_core::resume::plan::unused;
-use airlock_core::statement::{StatedOutcome, Statement};
+use airlock_core::statement::Statement;
 
 use crate::private_file::StateDir;
 use crate::run_chain::{ResumeError, StoredChain};
+use crate::secrets::Secrets;
+use crate::stated_result;
 
 /// An unanswered question of a suspended run, as the journal of the run holds it.
 #[derive(Debug, Clone)]
@@ -42,45 +44,6 @@ impl SuspendedQuestion {
         };
         stored.record(state, ChainRecord::Answer(stored_answer.clone()), now_ms)?;
         Ok(stored_answer)
-    }
-
-    /// Records what the person answered, if it fits the question. Returns whether it does.
-    fn record(
-        &self,
-        (state, stored): (&StateDir, &StoredChain),
-        answer: &Answer,
-        by: &str,
-        now_ms: u64,
-    ) -> Result<bool, ResumeError> {
-        if let Some(about) = &self.asked.outcome_of {
-            let Answer::Stated(outcome) = answer else {
-                return Ok(false);
-            };
-            if matches!(outcome, StatedOutcome::Happened { result: Some(_) }) {
-                return Err(ResumeError::StatedResult(about.clone()));
-            }
-            let ledger = stored.ledger()?;
-            let entry = ledger.entry(about);
-            let entry = entry.ok_or_else(|| ChainError::UnknownCall(about.to_string()))?;
-            let statement = Statement {
-                about: about.clone(),
-                args_digest: entry.key.args,
-                outcome: outcome.clone(),
-                by: by.to_owned(),
-                shown: self.asked.shown,
-            };
-            ledger.check_statement(&statement)?;
-            stored.record(state, ChainRecord::Statement(statement), now_ms)?;
-            return Ok(true);
-        }
-        let word = match answer {
-            Answer::AllowOnce | Answer::Allow(_) => StoredAnswerWord::AllowOnce,
-            Answer::AllowDeclassified => StoredAnswerWord::AllowDeclassified,
-            Answer::Refuse => StoredAnswerWord::Refuse,
-            Answer::Stated(_) | Answer::Unanswered | Answer::Invalid { .. } => return Ok(false),
-        };
-        self.answer((state, stored), word, by.to_owned(), now_ms)?;
-        Ok(true)
     }
 
     /// Returns the question in the form in which approvers show it. The answer is about this call
@@ -262,22 +225,175 @@ impl SuspendedRuns {
     }
 }
 
-/// Records answers to open questions of a suspended run, and returns how many were recorded. Answers
-/// to other questions are ignored.
-pub(crate) fn store_answers(
-    state: &StateDir,
-    run: &RunId,
-    answers: &[(CallRef, Answer)],
-    by: &str,
-    now_ms: u64,
-) -> Result<usize, ResumeError> {
-    let stored = state.stored_chain(run)?.of_newest(run)?;
-    let open = stored.open_questions();
-    let mut recorded = 0;
-    for (about, answer) in answers {
-        if let Some(question) = open.iter().find(|it| it.at == *about) {
-            recorded += usize::from(question.record((state, &stored), answer, by, now_ms)?);
+/// Records what a person answers to open questions of suspended runs.
+#[derive(Debug)]
+pub(crate) struct AnswerRecorder<'a> {
+    pub(crate) state: &'a StateDir,
+    /// No stated result may contain one of these.
+    pub(crate) secrets: &'a Secrets,
+    /// Who answers, in the form of [`Statement::by`].
+    pub(crate) by: String,
+    pub(crate) now_ms: u64,
+}
+
+impl AnswerRecorder<'_> {
+    /// Records answers to open questions of a run, and returns how many were recorded. Answers to
+    /// other questions are ignored. If an answer cannot be recorded, the others are recorded all the
+    /// same, and the first error is returned.
+    pub(crate) fn record(
+        &self,
+        run: &RunId,
+        answers: &[(CallRef, Answer)],
+    ) -> Result<usize, ResumeError> {
+        let stored = self.state.stored_chain(run)?.of_newest(run)?;
+        let open = stored.open_questions();
+        let (mut recorded, mut failed) = (0, None);
+        for (about, answer) in answers {
+            let Some(question) = open.iter().find(|it| it.at == *about) else {
+                continue;
+            };
+            match self.record_one(&stored, question, answer) {
+                Ok(is_recorded) => recorded += usize::from(is_recorded),
+                Err(error) => _ = failed.get_or_insert(error),
+            }
+        }
+        failed.map_or(Ok(recorded), Err)
+    }
+
+    /// Records an answer, if it fits the question. Returns whether it does.
+    fn record_one(
+        &self,
+        stored: &StoredChain,
+        question: &SuspendedQuestion,
+        answer: &Answer,
+    ) -> Result<bool, ResumeError> {
+        if let Some(about) = &question.asked.outcome_of {
+            let Answer::Stated { outcome, by } = answer else {
+                return Ok(false);
+            };
+            let ledger = stored.ledger()?;
+            let entry = ledger.entry(about);
+            let entry = entry.ok_or_else(|| ChainError::UnknownCall(about.to_string()))?;
+            let statement = Statement {
+                about: about.clone(),
+                args_digest: entry.key.args,
+                outcome: outcome.clone(),
+                by: by.clone(),
+                shown: question.asked.shown,
+            };
+            ledger.check_statement(&statement)?;
+            if let Some(result) = outcome.result() {
+                stated_result::check(result, (entry, stored), (self.state, self.secrets))?;
+            }
+            stored.record(self.state, ChainRecord::Statement(statement), self.now_ms)?;
+            return Ok(true);
+        }
+        let word = match answer {
+            Answer::AllowOnce | Answer::Allow(_) => StoredAnswerWord::AllowOnce,
+            Answer::AllowDeclassified => StoredAnswerWord::AllowDeclassified,
+            Answer::Refuse => StoredAnswerWord::Refuse,
+            Answer::Stated { .. } | Answer::Unanswered | Answer::Invalid { .. } => {
+                return Ok(false);
+            }
+        };
+        question.answer((self.state, stored), word, self.by.clone(), self.now_ms)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use airlock_core::limits::Limits;
+    use airlock_core::statement::StatedOutcome;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::approver::SuspendingApprover;
+    use crate::broker::{Broker, InProcessTool, ResumeOptions, RunContext, Script};
+    use crate::tempdir::TempDir;
+
+    /// Asks what became of a call, and whether another one is allowed.
+    const SCRIPT: &str = "const lose = () => w.lose({}).catch((error) => error.code);
+        await lose();
+        return await Promise.all([lose(), w.create({title: 'a'})]);";
+
+    async fn broker(state: &std::path::Path) -> Broker {
+        let described = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        let limits = Limits {
+            call_wall_ms_max: 50,
+            ..Limits::default()
+        };
+        Broker::builder()
+            .state_dir(state)
+            .limits(limits)
+            .tool(InProcessTool::new("w", described("lose"), |_: Value| {
+                std::future::pending()
+            }))
+            .tool(InProcessTool::new(
+                "w",
+                described("create"),
+                |args: Value| async move { Ok(args["title"].clone()) },
+            ))
+            .allow("w.lose")
+            .unwrap()
+            .ask("w.create")
+            .unwrap()
+            .approver(SuspendingApprover)
+            .build()
+            .await
+            .unwrap()
+    }
+
+    fn happened(result: &str) -> Answer {
+        let result = Some(result.to_owned());
+        Answer::Stated {
+            outcome: StatedOutcome::Happened { result },
+            by: "ada".into(),
         }
     }
-    Ok(recorded)
+
+    #[tokio::test]
+    async fn unusable_result_stops_no_other_answer_and_statement_voids_none() {
+        let scratch = TempDir::new();
+        let path = scratch.path().join("state");
+        let broker = broker(&path).await;
+        let script = || Script::body(SCRIPT).suspended_after(Duration::ZERO);
+        let paused = broker.run(script()).report().await;
+        let state = StateDir::existing(path).unwrap();
+        let run = RunId(paused.run.as_str().into());
+        let open = state.stored_chain(&run).unwrap().open_questions();
+        assert_eq!(open.len(), 2, "{paused:?}");
+        let (about_outcome, about_call): (Vec<_>, Vec<_>) = open
+            .into_iter()
+            .partition(|it| it.asked.outcome_of.is_some());
+        let (about_outcome, about_call) = (&about_outcome[0].at, &about_call[0].at);
+        let secrets = Secrets::default();
+        let recorder = AnswerRecorder {
+            state: &state,
+            secrets: &secrets,
+            by: "ada".into(),
+            now_ms: 1,
+        };
+        let answers = [
+            (about_outcome.clone(), happened("{no")),
+            (about_call.clone(), Answer::AllowOnce),
+        ];
+        let error = recorder.record(&run, &answers).unwrap_err();
+        assert!(matches!(error, ResumeError::UnusableResult(_)), "{error}");
+        let chain = state.stored_chain(&run).unwrap().chain;
+        assert_eq!((chain.answers().len(), chain.statements().len()), (1, 0));
+        let answers = [(about_outcome.clone(), happened("7"))];
+        assert_eq!(recorder.record(&run, &answers).unwrap(), 1);
+        let options = ResumeOptions {
+            script: Some(script()),
+            ..ResumeOptions::default()
+        };
+        let resumed = broker.resume(RunContext::default(), &run, options);
+        let report = resumed.unwrap().report().await;
+        let value = report.value.as_ref().map(|value| value.get());
+        // The stated result is that of the first call, so the second equal one is a new call.
+        assert_eq!(value, Some(r#"["outcome-unknown","a"]"#), "{report:?}");
+    }
 }

@@ -176,7 +176,7 @@ pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Deci
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
         Answer::Unanswered => refuse(pending, Code::Unanswered, "no person answered"),
         // The question is not what became of an earlier call.
-        Answer::Stated(_) => refuse(pending, Code::Unanswered, "invalid answer"),
+        Answer::Stated { .. } => refuse(pending, Code::Unanswered, "invalid answer"),
         Answer::Invalid { why } => {
             let reason = format!("invalid answer: {}", cut(&why));
             refuse(pending, Code::Unanswered, &reason)

@@ -336,8 +336,8 @@ pub struct SettledEntry {
     pub masked: bool,
 }
 
-/// A call that was not made, because its outcome is recorded in an earlier run of the chain. The
-/// script got the recorded outcome.
+/// A call that was not made, because the outcome of an equal one is recorded in the chain or was
+/// stated by a person. The script got that outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReusedEntry {
     pub call: CallId,
@@ -349,8 +349,23 @@ pub struct ReusedEntry {
     pub from: CallRef,
     pub outcome: ReportedOutcome,
     pub code: Option<Code>,
+    /// Whether a person stated this outcome.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stated: bool,
     /// Digest of the payload, as the earlier journal records it.
     pub payload_digest: Digest,
+}
+
+impl ReusedEntry {
+    /// Returns why the call was not made, as part of a sentence.
+    #[must_use]
+    pub fn why(&self) -> String {
+        let from = &self.from;
+        match self.stated {
+            true => format!("a person stated what became of call {from}"),
+            false => format!("the recorded outcome of call {from} is reused"),
+        }
+    }
 }
 
 /// The last entry of a run that waits for people without a process.
@@ -440,7 +455,7 @@ impl Body {
                     .sum()
             }
             Self::GrantGiven(given) => quoted_bytes(&given.condition.to_string()),
-            Self::Stated(stated) => stated.statement.result().map_or(0, quoted_bytes),
+            Self::Stated(stated) => stated.statement.outcome.result().map_or(0, quoted_bytes),
             Self::Resumed(resumed) => resumed.calls.len() as u64 * 8,
             Self::Suspended(suspended) => suspended.calls.len() as u64 * 8,
             Self::Ended(ended) => ended.value.as_deref().map_or(0, quoted_bytes),

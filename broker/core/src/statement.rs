@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CallRef, Digest};
-use crate::json::Bounds;
+use crate::json::{BadJson, Bounds};
 
 /// Bounds of a stated result.
 pub const STATED_RESULT: Bounds = Bounds {
@@ -19,7 +19,8 @@ pub struct Statement {
     pub args_digest: Digest,
     #[serde(flatten)]
     pub outcome: StatedOutcome,
-    /// The name of the person.
+    /// Who made the statement, and through what, such as `the terminal, user id 1000`. The user id is
+    /// that of the process of airlock.
     pub by: String,
     /// Digest of what the person was shown.
     pub shown: Digest,
@@ -37,6 +38,17 @@ pub enum StatedOutcome {
     DidNotHappen,
 }
 
+/// Why a stated result cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnusableResult {
+    #[error("the stated result cannot be read: {0}")]
+    Json(#[from] BadJson),
+    #[error("the stated result contains a credential, and airlock stores no credential")]
+    Credential,
+    #[error("the stated result does not fit the output schema: {0}")]
+    Schema(String),
+}
+
 impl StatedOutcome {
     #[must_use]
     pub fn in_words(&self) -> &'static str {
@@ -45,15 +57,13 @@ impl StatedOutcome {
             Self::DidNotHappen => "did not happen",
         }
     }
-}
 
-impl Statement {
     /// Returns the JSON text of the stated result.
     #[must_use]
     pub fn result(&self) -> Option<&str> {
-        match &self.outcome {
-            StatedOutcome::Happened { result } => result.as_deref(),
-            StatedOutcome::DidNotHappen => None,
+        match self {
+            Self::Happened { result } => result.as_deref(),
+            Self::DidNotHappen => None,
         }
     }
 }

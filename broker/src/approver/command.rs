@@ -22,7 +22,7 @@ impl ApproverCommand {
         let nonce = nonce().map_err(|error| error.to_string())?;
         let text = format!("{}\n", wire::question(question, &nonce));
         let said = self.0.converse(text, ANSWER_BYTES_MAX).await?;
-        wire::answer(&said, &nonce, question).map_err(|no| no.to_string())
+        wire::answer(&said, &nonce, question, &self.who()).map_err(|no| no.to_string())
     }
 }
 

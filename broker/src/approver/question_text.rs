@@ -21,6 +21,8 @@ const EXAMPLE_CHARS_SHOWN: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TypedReply {
     Answer(Answer),
+    /// What became of the earlier call.
+    Stated(StatedOutcome),
     /// Allows several calls of this tool; their number follows.
     Similar,
     /// The earlier call happened; its result follows.
@@ -34,7 +36,7 @@ pub(super) enum TypedReply {
 /// the answers cover only this call.
 pub(super) fn choices(question: &Question) -> String {
     if question.outcome_of.is_some() {
-        let keys = "h = it happened, r = it happened with a result, d = it did not happen, \
+        let keys = "h = it happened, r = it happened with a result, x = it did not happen, \
                     n = not known, v = view everything, ? = help";
         return keys.to_owned();
     }
@@ -82,7 +84,7 @@ const OUTCOME_HELP: &str = "        \
     h  the earlier call had its effect, and is not made again; its result is not known, so the script \
     gets an error
         r  the earlier call had its effect; airlock then asks for its result, which the script gets
-        d  the earlier call had no effect; this call is decided, and may be made
+        x  the earlier call had no effect; this call is decided, and may be made
         n  leave it unknown; the call is not made, and the script gets an error
         v  show the question again, without shortening anything
         Ctrl-C ends the run; no call is made without an answer
@@ -93,11 +95,11 @@ pub(super) const WHICH_RESULT: &str =
     "\n        the result as JSON in one line; Enter = no result > ";
 
 /// Parses the result of a call that happened. An empty line is no result.
-pub(super) fn parse_result(line: &str) -> Option<Answer> {
+pub(super) fn parse_result(line: &str) -> Option<StatedOutcome> {
     let text = line.trim();
     let result = (!text.is_empty()).then(|| text.to_owned());
     let is_usable = result.as_deref().is_none_or(is_json);
-    is_usable.then_some(Answer::Stated(StatedOutcome::Happened { result }))
+    is_usable.then_some(StatedOutcome::Happened { result })
 }
 
 /// Asks for the number of similar calls.
@@ -153,18 +155,17 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
 pub(super) fn parse(question: &Question, typed: &str) -> TypedReply {
     let key = typed.trim_end_matches(['\r', '\n']).to_ascii_lowercase();
     let is_about_outcome = question.outcome_of.is_some();
-    let stated = |outcome| TypedReply::Answer(Answer::Stated(outcome));
     match key.as_str() {
-        "h" if is_about_outcome => stated(StatedOutcome::Happened { result: None }),
+        "h" if is_about_outcome => TypedReply::Stated(StatedOutcome::Happened { result: None }),
         "r" if is_about_outcome => TypedReply::Result,
-        "d" if is_about_outcome => stated(StatedOutcome::DidNotHappen),
-        "y" if is_about_outcome => TypedReply::Unclear,
+        "x" if is_about_outcome => TypedReply::Stated(StatedOutcome::DidNotHappen),
+        "y" | "d" | "a" if is_about_outcome => TypedReply::Unclear,
         "y" => TypedReply::Answer(Answer::AllowOnce),
         "d" if !question.reads.is_empty() => TypedReply::Answer(Answer::AllowDeclassified),
         "n" => TypedReply::Answer(Answer::Refuse),
         "v" => TypedReply::ShowAll,
         "?" => TypedReply::Explain,
-        "a" if question.proposal.is_some() && !is_about_outcome => TypedReply::Similar,
+        "a" if question.proposal.is_some() => TypedReply::Similar,
         _ => TypedReply::Unclear,
     }
 }
@@ -376,10 +377,13 @@ mod tests {
     fn question_about_outcome_has_answers_of_its_own() {
         let mut question = asked(r#"{"to":"x"}"#);
         question.outcome_of = Some(unknown_call());
-        let stated = |outcome| TypedReply::Answer(Answer::Stated(outcome));
+        // A key of the other kind of question states nothing.
+        question.reads = [Label::private()].into_iter().collect();
+        let stated = TypedReply::Stated;
         for (typed, expected) in [
             ("h", stated(StatedOutcome::Happened { result: None })),
-            ("d", stated(StatedOutcome::DidNotHappen)),
+            ("x", stated(StatedOutcome::DidNotHappen)),
+            ("d", TypedReply::Unclear),
             ("r", TypedReply::Result),
             ("n", TypedReply::Answer(Answer::Refuse)),
             ("y", TypedReply::Unclear),
@@ -389,17 +393,17 @@ mod tests {
         }
         let result = |text: &str| {
             let result = Some(text.to_owned());
-            Some(Answer::Stated(StatedOutcome::Happened { result }))
+            Some(StatedOutcome::Happened { result })
         };
         assert_eq!(parse_result("{\"id\": 1}\n"), result("{\"id\": 1}"));
         assert_eq!(parse_result("{id: 1}\n"), None);
-        let none = Some(Answer::Stated(StatedOutcome::Happened { result: None }));
+        let none = Some(StatedOutcome::Happened { result: None });
         assert_eq!(parse_result("\n"), none);
         let text = show(&question, 100, false);
         assert!(text.contains("what became of call r0:3?"), "{text}");
         assert!(text.contains("may have had its effect"), "{text}");
         assert!(choices(&question).starts_with("h = it happened"));
-        assert!(explained(&question).contains("d  the earlier call had no effect"));
+        assert!(explained(&question).contains("x  the earlier call had no effect"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use airlock_core::decide::{Answer, Question};
+use airlock_core::statement::StatedOutcome;
 use rustix::fs::OFlags;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp, tcgetwinsize};
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 
 use super::keyboard::Keyboard;
 use super::question_text::{self, TypedReply};
-use super::{AnswerFuture, Approver};
+use super::{AnswerFuture, Approver, by_user};
 use crate::client_bridge::AnswerDeadline;
 use key_mode::KeyMode;
 
@@ -90,6 +91,7 @@ impl Terminal {
             match self.key(question, &mut keyboard).await? {
                 None => return Ok(Answer::Unanswered),
                 Some(TypedReply::Answer(answer)) => break answer,
+                Some(TypedReply::Stated(outcome)) => break self.stated(outcome),
                 Some(TypedReply::ShowAll) => {
                     self.show(&question_text::show(question, self.width(), true))?;
                 }
@@ -104,8 +106,8 @@ impl Terminal {
                     else {
                         return Ok(Answer::Unanswered);
                     };
-                    if let Some(answer) = question_text::parse_result(&line) {
-                        break answer;
+                    if let Some(outcome) = question_text::parse_result(&line) {
+                        break self.stated(outcome);
                     }
                     self.write("        not JSON; nothing was recorded\n")?;
                 }
@@ -123,6 +125,11 @@ impl Terminal {
         };
         open.is_open = false;
         Ok(answer)
+    }
+
+    fn stated(&self, outcome: StatedOutcome) -> Answer {
+        let by = by_user(&self.who());
+        Answer::Stated { outcome, by }
     }
 
     /// Asks for a line. `None` is the end of the input.

@@ -32,6 +32,7 @@ use tokio::time::Instant;
 use super::wire::ANSWER_BYTES_MAX;
 use super::{AnswerFuture, Approver, SettledCall};
 use crate::private_file::StateDir;
+use crate::secrets::Secrets;
 use listener::LimitedListener;
 use open_questions::{AnswerError, OpenQuestions};
 use page_auth::{PageAuth, PageAuthError, PageCookie};
@@ -43,6 +44,8 @@ const NEWS_WALL: Duration = Duration::from_secs(20);
 const LOOK_FOR_KEPT: Duration = Duration::from_secs(1);
 /// Interval of the check whether the page is still open in a browser.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// The name of this approver.
+const PLACE: &str = "web page";
 const PAGE: &str = include_str!("web/page.html");
 const CARD_SCRIPT: &str = include_str!("web/card.js");
 const PAGE_SCRIPT: &str = include_str!("web/page.js");
@@ -110,12 +113,13 @@ impl Web {
         self
     }
 
-    /// Also shows the questions of suspended runs of this state directory.
+    /// Also shows the questions of suspended runs of this state directory. A stated result that
+    /// contains a credential is refused.
     #[must_use]
-    pub fn with_suspended_runs(self, state: StateDir) -> Self {
+    pub fn with_suspended_runs(self, state: StateDir, secrets: Secrets) -> Self {
         self.room
             .suspended
-            .get_or_init(|| SuspendedQuestions::new(state));
+            .get_or_init(|| SuspendedQuestions::new(state, secrets));
         self
     }
 
@@ -158,7 +162,7 @@ impl Approver for Web {
     }
 
     fn who(&self) -> String {
-        "web page".into()
+        PLACE.into()
     }
 
     fn place(&self) -> Option<String> {

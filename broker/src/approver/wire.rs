@@ -11,6 +11,8 @@ use airlock_core::statement::{STATED_RESULT, StatedOutcome};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::by_user;
+
 /// Version of both formats.
 pub(super) const VERSION: u32 = 1;
 pub(super) const ANSWER_BYTES_MAX: u32 = 64 * 1024;
@@ -91,7 +93,13 @@ pub(super) enum BadAnswer {
     Unclear(String),
 }
 
-pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<Answer, BadAnswer> {
+/// Reads an answer. `place` is the name of the approver.
+pub(super) fn answer(
+    text: &[u8],
+    nonce: &str,
+    question: &Question,
+    place: &str,
+) -> Result<Answer, BadAnswer> {
     let bounds = Bounds {
         bytes_max: ANSWER_BYTES_MAX,
         depth_max: 8,
@@ -109,7 +117,7 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
         && said.same.is_none()
         && said.lasts_s.is_none();
     if question.outcome_of.is_some() {
-        return outcome(said, is_plain).map_err(|why| BadAnswer::Unclear(why.to_owned()));
+        return outcome(said, is_plain, place).map_err(|why| BadAnswer::Unclear(why.to_owned()));
     }
     let is_plain = is_plain && said.result.is_none();
     match said.answer.as_str() {
@@ -127,18 +135,22 @@ pub(super) fn answer(text: &[u8], nonce: &str, question: &Question) -> Result<An
 }
 
 /// Returns the answer to the question what became of an earlier call.
-fn outcome(said: AnswerMessage, is_plain: bool) -> Result<Answer, &'static str> {
+fn outcome(said: AnswerMessage, is_plain: bool, place: &str) -> Result<Answer, &'static str> {
     if !is_plain {
         return Err("only `allow` has these members, and no answer to this question allows a call");
     }
+    let stated = |outcome| {
+        let by = by_user(place);
+        Ok(Answer::Stated { outcome, by })
+    };
     match (said.answer.as_str(), said.result) {
         ("happened", result) => {
             if !result.as_deref().is_none_or(is_json) {
                 return Err("`result` is not JSON text");
             }
-            Ok(Answer::Stated(StatedOutcome::Happened { result }))
+            stated(StatedOutcome::Happened { result })
         }
-        ("did-not-happen", None) => Ok(Answer::Stated(StatedOutcome::DidNotHappen)),
+        ("did-not-happen", None) => stated(StatedOutcome::DidNotHappen),
         ("refuse", None) => Ok(Answer::Refuse),
         ("did-not-happen" | "refuse", Some(_)) => Err("only `happened` can have a `result`"),
         _ => Err("invalid `answer`; expected happened, did-not-happen or refuse"),
@@ -146,7 +158,7 @@ fn outcome(said: AnswerMessage, is_plain: bool) -> Result<Answer, &'static str> 
 }
 
 /// Whether a text can be a stated result. Whether it fits the tool is checked when it is used.
-pub(crate) fn is_json(text: &str) -> bool {
+pub(super) fn is_json(text: &str) -> bool {
     json::parse_strict(text.as_bytes(), STATED_RESULT).is_ok()
 }
 
@@ -266,7 +278,7 @@ pub(super) mod tests {
 
     fn check(said: &str, expected: Result<&str, &str>) {
         let question = asked(r#"{"project":"OPS","title":"a"}"#);
-        let found = match answer(said.as_bytes(), "n0", &question) {
+        let found = match answer(said.as_bytes(), "n0", &question, "web page") {
             Ok(Answer::Allow(terms)) => Ok(format!(
                 "{} in {} where {}",
                 terms.uses_max,
@@ -345,9 +357,13 @@ pub(super) mod tests {
     fn question_about_outcome_takes_only_statements() {
         let mut question = asked(r#"{"project":"OPS"}"#);
         question.outcome_of = Some(unknown_call());
+        let states = |outcome| {
+            let by = by_user("web page");
+            Ok(Answer::Stated { outcome, by })
+        };
         let stated = |result: Option<&str>| {
             let result = result.map(str::to_owned);
-            Ok(Answer::Stated(StatedOutcome::Happened { result }))
+            states(StatedOutcome::Happened { result })
         };
         for (said, expected) in [
             (r#"{"answer":"happened","nonce":"n0"}"#, stated(None)),
@@ -357,7 +373,7 @@ pub(super) mod tests {
             ),
             (
                 r#"{"answer":"did-not-happen","nonce":"n0"}"#,
-                Ok(Answer::Stated(StatedOutcome::DidNotHappen)),
+                states(StatedOutcome::DidNotHappen),
             ),
             (r#"{"answer":"refuse","nonce":"n0"}"#, Ok(Answer::Refuse)),
             (
@@ -377,7 +393,7 @@ pub(super) mod tests {
                 Err("only `allow`"),
             ),
         ] {
-            let found = answer(said.as_bytes(), "n0", &question);
+            let found = answer(said.as_bytes(), "n0", &question, "web page");
             match expected {
                 Ok(expected) => assert_eq!(found, Ok(expected), "{said}"),
                 Err(why) => assert!(found.unwrap_err().to_string().contains(why), "{said}"),
@@ -404,7 +420,7 @@ pub(super) mod tests {
             question.proposal.as_mut().unwrap().condition = condition;
             for same in [vec![], vec!["/project"], vec!["/to/name"], vec!["/to"]] {
                 let said = json!({"nonce": "n0", "answer": "allow", "uses_max": 2, "same": same});
-                let said = answer(said.to_string().as_bytes(), "n0", &question);
+                let said = answer(said.to_string().as_bytes(), "n0", &question, "web page");
                 let Ok(Answer::Allow(Terms { condition, .. })) = said else {
                     panic!("{proposed:?} {same:?}: {said:?}")
                 };
@@ -426,7 +442,7 @@ pub(super) mod tests {
         question.proposal = None;
         let said = br#"{"nonce":"n0","answer":"allow","uses_max":5}"#;
         assert!(matches!(
-            answer(said, "n0", &question),
+            answer(said, "n0", &question, "web page"),
             Err(BadAnswer::Unclear(_))
         ));
     }

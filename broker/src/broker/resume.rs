@@ -11,7 +11,7 @@ use airlock_core::resume::plan::{ResumeRequest, plan};
 use super::{Broker, RunContext, RunHandle, Script};
 use crate::host_record::HostRecord;
 use crate::run_chain::{ResumeError, StoredChain};
-use crate::suspended_runs::store_answers;
+use crate::suspended_runs::AnswerRecorder;
 
 /// Age up to which recorded results of reads are reused.
 pub(crate) const READS_MAX_AGE: Duration = Duration::from_secs(600);
@@ -84,8 +84,13 @@ impl Broker {
         answers: &[(CallRef, Answer)],
         by: &str,
     ) -> Result<(), ResumeError> {
-        let now_ms = self.0.clock.now_ms();
-        store_answers(&self.0.state, run, answers, by, now_ms).map(drop)
+        let recorder = AnswerRecorder {
+            state: &self.0.state,
+            secrets: &self.0.secrets,
+            by: by.to_owned(),
+            now_ms: self.0.clock.now_ms(),
+        };
+        recorder.record(run, answers).map(drop)
     }
 
     /// Returns the script that resumes the newest run of a chain.

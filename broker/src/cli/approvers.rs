@@ -217,7 +217,8 @@ fn web(builder: Builder, config: &Config, screen: &Screen) -> Result<Builder, Pr
     };
     let web = Web::start(Box::new(show_link))
         .map_err(|error| failed("cannot serve the approval page", error.to_string()))?;
-    let web = web.with_place(place).with_suspended_runs(state);
+    let secrets = config.secrets.clone();
+    let web = web.with_place(place).with_suspended_runs(state, secrets);
     Ok(builder.approver(web))
 }
 

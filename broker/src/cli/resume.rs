@@ -187,6 +187,8 @@ fn current(ledger: &Ledger) -> impl Iterator<Item = &LedgerEntry> {
 enum CallPreview {
     /// The recorded result is reused, unless the tool or its server changed.
     Reused,
+    /// The script gets what a person stated, unless the server changed.
+    Stated,
     /// The call is decided again and may leave.
     DecidedAgain,
     /// The call is not made if it is not repeatable.
@@ -197,6 +199,7 @@ impl CallPreview {
     fn word(self) -> &'static str {
         match self {
             Self::Reused => "reused",
+            Self::Stated => "stated",
             Self::DecidedAgain => "decided-again",
             Self::Indeterminate => "indeterminate",
         }
@@ -208,7 +211,7 @@ fn preview(entry: &LedgerEntry) -> CallPreview {
         (Some(StatedOutcome::DidNotHappen), _) | (None, EntryState::NotDone) => {
             CallPreview::DecidedAgain
         }
-        (Some(StatedOutcome::Happened { .. }), _) => CallPreview::Reused,
+        (Some(StatedOutcome::Happened { .. }), _) => CallPreview::Stated,
         (None, EntryState::Unknown) => CallPreview::Indeterminate,
         (None, EntryState::Returned | EntryState::ResultInvalid) if entry.recorded.is_some() => {
             CallPreview::Reused

@@ -142,10 +142,10 @@ fn describe(body: &Body) -> Option<String> {
             behind("; ", settled.why.as_deref())
         ),
         Body::Reused(reused) => format!(
-            "call {}  {} is not made again: the outcome of call {} is reused, {}{}",
+            "call {}  {} is not made again: {}, {}{}",
             reused.call.0,
             tool(&reused.tool),
-            escape::brief(&reused.from.to_string(), 80),
+            escape::brief(&reused.why(), WHY_CHARS_SHOWN),
             word(&reused.outcome),
             code(reused.code)
         ),

@@ -31,8 +31,8 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
     }
     for call in report.indeterminate.iter().take(CALLS_SHOWN) {
         text.push_str(&format!(
-            "the outcome of {} ({}) is unknown; it is not made again until you say what became of it: \
-             airlock runs resolve {} happened, or did-not-happen\n",
+            "the outcome of call {} ({}) is unknown, so the call is not made again. State what became of \
+             it: `airlock runs resolve {} happened`, or `did-not-happen`\n",
             call.at, call.tool, call.at
         ));
     }

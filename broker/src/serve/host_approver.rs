@@ -17,10 +17,12 @@ use tokio::time::Instant;
 use super::client_request::{APPROVAL_KEY, ClientRequestQueue, ELICITATION};
 use super::rpc;
 use super::session::HostSession;
-use crate::approver::{AnswerFuture, Approver, QuestionRow, SettledCall, is_json, rows};
+use crate::approver::{AnswerFuture, Approver, QuestionRow, SettledCall, rows};
 use crate::client_bridge::ClientReply;
 use crate::render::escape;
 
+/// Who answers at the host, as statements and answers are recorded.
+pub(super) const USER: &str = "the user of the host";
 const CONDITION_CHARS_MAX: usize = 2_000;
 /// Maximum length of the arguments shown, in characters. Longer arguments are cut, and the message
 /// reports this.
@@ -226,24 +228,28 @@ fn read(result: &Value) -> Answer {
         (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses"), Scope::Run),
         (Some("accept"), Some(ALLOW_SESSION)) => uses(content.get("uses"), Scope::Session),
         (Some("accept"), Some(HAPPENED)) => happened(content.get("result")),
-        (Some("accept"), Some(DID_NOT_HAPPEN)) => Answer::Stated(StatedOutcome::DidNotHappen),
+        (Some("accept"), Some(DID_NOT_HAPPEN)) => stated(StatedOutcome::DidNotHappen),
         (Some("accept"), Some(REFUSE)) | (Some("decline"), _) => Answer::Refuse,
         _ => Answer::Unanswered,
     }
 }
 
-/// Parses the statement that a call happened. A result that is not JSON makes the answer unusable.
+/// Parses the statement that a call happened. The run asks again, with the reason, if the result is
+/// not JSON or does not fit the tool.
 fn happened(result: Option<&Value>) -> Answer {
     let text = match result {
-        None | Some(Value::Null) => "",
-        Some(Value::String(text)) => text.trim(),
-        Some(_) => return Answer::Unanswered,
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.trim().to_owned(),
+        // A host that converts the text of the form.
+        Some(value) => value.to_string(),
     };
-    let result = (!text.is_empty()).then(|| text.to_owned());
-    match result.as_deref().is_none_or(is_json) {
-        true => Answer::Stated(StatedOutcome::Happened { result }),
-        false => Answer::Unanswered,
-    }
+    let result = (!text.is_empty()).then_some(text);
+    stated(StatedOutcome::Happened { result })
+}
+
+fn stated(outcome: StatedOutcome) -> Answer {
+    let by = USER.to_owned();
+    Answer::Stated { outcome, by }
 }
 
 /// Returns the answer to airlock's own question with this key, for a run that is suspended.
@@ -331,28 +337,32 @@ mod tests {
         assert_eq!(form["decision"]["enum"], words);
         assert_eq!(form["result"]["type"], "string");
         assert!(message(&question).starts_with("What became of call r0:3, before call 1"));
-        let stated = |result: Option<&str>| {
+        let happened = |result: Option<&str>| {
             let result = result.map(str::to_owned);
-            Answer::Stated(StatedOutcome::Happened { result })
+            stated(StatedOutcome::Happened { result })
         };
         for (content, expected) in [
-            (json!({"decision": "happened"}), stated(None)),
-            (json!({"decision": "happened", "result": " "}), stated(None)),
+            (json!({"decision": "happened"}), happened(None)),
             (
-                json!({"decision": "happened", "result": "[1]"}),
-                stated(Some("[1]")),
+                json!({"decision": "happened", "result": " "}),
+                happened(None),
             ),
             (
+                json!({"decision": "happened", "result": "[1]"}),
+                happened(Some("[1]")),
+            ),
+            // The run refuses this result, and asks again.
+            (
                 json!({"decision": "happened", "result": "[1"}),
-                Answer::Unanswered,
+                happened(Some("[1")),
             ),
             (
                 json!({"decision": "happened", "result": [1]}),
-                Answer::Unanswered,
+                happened(Some("[1]")),
             ),
             (
                 json!({"decision": "did-not-happen"}),
-                Answer::Stated(StatedOutcome::DidNotHappen),
+                stated(StatedOutcome::DidNotHappen),
             ),
         ] {
             let result = json!({"action": "accept", "content": content});

@@ -103,12 +103,9 @@ impl<'a> Progress<'a> {
                 let decision = format!("{decision:?}").to_lowercase();
                 Some(format!("call {} of {tool}: {decision}", call.0))
             }
-            RunEvent::CallReused { call, tool, from } => {
+            RunEvent::CallReused { call, tool, why } => {
                 self.tools.insert(*call, tool.to_string());
-                Some(format!(
-                    "call {} of {tool}: the outcome of call {from} is reused",
-                    call.0
-                ))
+                Some(format!("call {} of {tool}: {why}", call.0))
             }
             RunEvent::CallSettled {
                 call, outcome, ms, ..

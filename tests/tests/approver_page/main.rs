@@ -3,6 +3,7 @@
 
 mod hostile;
 mod ordinary;
+mod statements;
 mod visit;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let cases: Vec<(&'static str, Case)> = ordinary::CASES
         .iter()
         .chain(hostile::CASES)
+        .chain(statements::CASES)
         .copied()
         .collect();
     let browser = browser.map(|found| Arc::new(Browser::start(&found).expect("a browser")));

@@ -6,12 +6,17 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use airlock::approver::Web;
 use airlock::config::{Config, Environment, Flags};
+use airlock::core::id::RunId;
 use airlock::core::limits::Limits;
+use airlock::core::report::Report;
 use airlock::core::shared_state::SessionName;
-use airlock::{Broker, InProcessTool, RunHandle, Script};
+use airlock::private_file::StateDir;
+use airlock::secrets::Secrets;
+use airlock::{Broker, InProcessTool, ResumeOptions, RunContext, RunHandle, Script, ToolFailure};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,6 +24,9 @@ use tests::binary::{target_dir, workspace};
 use tests::browser::Browser;
 use tests::patience::PATIENCE;
 use tokio::runtime::Runtime;
+
+/// The time after which a call without an answer is given up.
+const LOST_AFTER_MS: u64 = 500;
 
 const LABELS: &str = r#"
 [labels.mail]
@@ -82,6 +90,7 @@ impl Visit {
         };
         let limits = Limits {
             ask_wall_ms_max,
+            call_wall_ms_max: LOST_AFTER_MS,
             args_bytes_max: 16 * 1024 * 1024,
             ..Limits::default()
         };
@@ -97,6 +106,9 @@ impl Visit {
         let config = Config::load(flags, &Environment::from([("HOME", "/nowhere")]))
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let broker = self.runtime.block_on(async {
+            let runs = StateDir::existing(state.to_owned())
+                .map_err(|problem| anyhow::anyhow!("{problem}"))?;
+            let page = Web::start(Box::new(tell))?.with_suspended_runs(runs, Secrets::default());
             Broker::builder()
                 .config(config)
                 .limits(limits)
@@ -104,9 +116,10 @@ impl Visit {
                 .session(SessionName::parse("review-1")?)
                 .ask("tickets.*")?
                 .tool(self.tool("tickets.create", "writes"))
+                .tool(lost())
                 .tool(self.tool("mail.read", "reads"))
                 .tool(self.tool("mail.send", "sends"))
-                .approver(Web::start(Box::new(tell))?)
+                .approver(page)
                 .build()
                 .await
                 .context("a broker")
@@ -135,6 +148,24 @@ impl Visit {
         Ok(self.broker.as_ref().context("a broker")?.run(script))
     }
 
+    /// Runs a script, or resumes a run with it, until it is suspended or ends.
+    pub(crate) fn until_suspended(&self, script: &str, resumed: Option<&str>) -> Result<Report> {
+        let script = Script::body(script).named("triage.js");
+        let script = script.suspended_after(Duration::ZERO);
+        let broker = self.broker.as_ref().context("a broker")?;
+        let running = match resumed {
+            None => broker.run(script),
+            Some(run) => {
+                let options = ResumeOptions {
+                    script: Some(script),
+                    ..ResumeOptions::default()
+                };
+                broker.resume(RunContext::default(), &RunId(run.into()), options)?
+            }
+        };
+        self.report(running)
+    }
+
     /// Opens the link that the broker printed.
     pub(crate) fn enter(&self) -> Result<String> {
         let link = self.links.recv_timeout(PATIENCE).context("no link")?;
@@ -152,15 +183,17 @@ impl Visit {
 
     /// Returns the value of the run. Fails if the run failed.
     pub(crate) fn value(&self, running: RunHandle) -> Result<Value> {
-        let report = self
-            .runtime
-            .block_on(async { tokio::time::timeout(PATIENCE, running.report()).await })
-            .context("the run did not end")?;
+        let report = self.report(running)?;
         let value = report.value.as_ref().map_or("null", |value| value.get());
         match &report.error {
             Some(error) => Ok(json!({"error": error.code, "message": error.message})),
             None => Ok(serde_json::from_str(value)?),
         }
+    }
+
+    fn report(&self, running: RunHandle) -> Result<Report> {
+        let ended = async { tokio::time::timeout(PATIENCE, running.report()).await };
+        self.runtime.block_on(ended).context("the run did not end")
     }
 
     pub(crate) fn reached(&self) -> Vec<Value> {
@@ -198,6 +231,14 @@ impl Visit {
         let home = self.browser.value("location.href")?;
         Ok(home.as_str().unwrap_or_default().to_owned())
     }
+}
+
+/// A tool that never answers, so the outcome of its calls is unknown.
+fn lost() -> InProcessTool {
+    let description = json!({"name": "lose", "inputSchema": {"type": "object"}});
+    InProcessTool::new("tickets", description, |_: Value| {
+        std::future::pending::<Result<Value, ToolFailure>>()
+    })
 }
 
 /// Starts another server on this machine, which records the first request that it gets.

@@ -182,7 +182,7 @@ fn stated_result_fits_output_schema_and_can_be_corrected() {
     };
     resolve(&["happened", "--result", r#"{"id":"one"}"#])
         .expect_code(2)
-        .expect_stderr("does not fit the output schema of `w.create`");
+        .expect_stderr("the stated result does not fit the output schema");
     resolve(&["did-not-happen"]).expect_code(0);
     resolve(&["happened", "--result", r#"{"id":1}"#])
         .expect_code(0)
@@ -293,8 +293,11 @@ return codes;";
         let about = format!("\"outcome_of\":\"{run}:1\"");
         assert!(questions.contains(&about), "{questions}");
         let shown = stage.home.run(["runs", "show", &run]).expect_code(0).stdout;
-        let stated = format!("command sh stated that call {run}:1");
+        let user = rustix::process::geteuid().as_raw();
+        let stated = format!("command sh, user id {user} stated that call {run}:1");
         assert_eq!(shown.contains(&stated), states, "{shown}");
+        let reused = format!("a person stated what became of call {run}:1");
+        assert_eq!(shown.contains(&reused), made == 1 && states, "{shown}");
     }
 }
 

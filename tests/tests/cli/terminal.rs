@@ -7,6 +7,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::json;
 use tests::command::Home;
+use tests::counting;
 use tests::typing::type_at;
 
 use crate::lock::SERVER;
@@ -119,6 +120,68 @@ fn key_that_is_pressed_twice_does_not_answer_the_next_question() {
     let (shown, exit) = type_at(&home, &args, &typed);
     assert!(shown.contains("refused") && exit == Some(22), "{shown}");
     home.verify_all();
+}
+
+/// Types answers to the question what became of a call. Returns the terminal's output, the exit code
+/// and the number of calls that the server got.
+fn state(typed: &[(&str, &str)]) -> (String, Option<i32>, usize) {
+    const RETRY: &str = "try { return await w.create({title: 'late'}); } catch {}
+return await w.create({title: 'late'});";
+    let home = Home::new();
+    let config = counting::config(&home, "server.sh", "");
+    let config = home.write("airlock.toml", config).display().to_string();
+    let args = [
+        "run",
+        "--config",
+        &config,
+        "--allow",
+        "w.*",
+        "--call-timeout",
+        "500ms",
+    ];
+    let args = [&args[..], &["-e", RETRY]].concat();
+    let (mut shown, exit) = type_at(&home, &args, typed);
+    home.verify_all();
+    let journal = home.journals().pop().unwrap();
+    let run = journal.file_stem().unwrap().to_str().unwrap();
+    shown += &home.run(["runs", "show", run]).expect_code(0).stdout;
+    (shown, exit, counting::made(&home).len())
+}
+
+#[test]
+fn result_of_a_call_is_stated_at_the_terminal() {
+    let (shown, exit, made) = state(&[
+        ("what became of call", ""),
+        // Keys of a question whether a call is allowed state nothing.
+        ("      > ", "y"),
+        ("unknown answer; nothing was allowed", ""),
+        ("      > ", "d"),
+        ("unknown answer; nothing was allowed", ""),
+        ("      > ", "?"),
+        ("x  the earlier call had no effect", ""),
+        ("      > ", "r"),
+        ("Enter = no result > ", "seen\n"),
+        ("not JSON; nothing was recorded", ""),
+        ("      > ", "r"),
+        ("Enter = no result > ", "\"seen\"\n"),
+    ]);
+    assert_eq!((exit, made), (Some(0), 1), "{shown}");
+    let user = rustix::process::geteuid().as_raw();
+    let by = format!("terminal, user id {user} stated that call");
+    assert!(shown.contains("seen") && shown.contains(&by), "{shown}");
+}
+
+#[test]
+fn each_key_states_what_its_help_says() {
+    for (key, made, said) in [
+        ("h", 1, "result-invalid"),
+        ("x", 2, "outcome-unknown"),
+        ("n", 1, "outcome-unknown"),
+    ] {
+        let (shown, exit, found) = state(&[("what became of call", ""), ("      > ", key)]);
+        assert_eq!((exit, found), (Some(20), made), "{key}: {shown}");
+        assert!(shown.contains(said), "{key}: {shown}");
+    }
 }
 
 #[test]

@@ -92,7 +92,12 @@ pub enum Answer {
     /// Refuses this call. If the question is what became of an earlier call, this stays unknown.
     Refuse,
     /// What became of the earlier call that the question is about.
-    Stated(StatedOutcome),
+    Stated {
+        outcome: StatedOutcome,
+        /// Who states it, and through what, as [`Statement::by`](crate::statement::Statement::by)
+        /// records it.
+        by: String,
+    },
     /// No approver was present, or no answer came in time.
     Unanswered,
     /// The reply was not a valid answer to this question.

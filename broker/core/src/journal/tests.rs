@@ -135,6 +135,7 @@ fn reused(call: u32) -> Body {
         from: earlier(),
         outcome: ReportedOutcome::Returned,
         code: None,
+        stated: true,
         payload_digest: Digest::sha256(b"1"),
     }))
 }

@@ -30,7 +30,7 @@ pub struct StoredAnswer {
     /// Digest of the question that the person was shown. Only the same question takes the answer.
     pub shown: Digest,
     pub answer: StoredAnswerWord,
-    /// The name of the person.
+    /// Who answered, in the form of [`Statement::by`].
     pub by: String,
 }
 

@@ -114,7 +114,7 @@ impl Run {
             Answer::AllowOnce | Answer::Allow(_) => (AnswerWord::AllowOnce, None),
             Answer::Refuse => (AnswerWord::Refuse, None),
             Answer::Unanswered => (AnswerWord::Unanswered, None),
-            Answer::Stated(_) | Answer::Invalid { .. } => (AnswerWord::Invalid, None),
+            Answer::Stated { .. } | Answer::Invalid { .. } => (AnswerWord::Invalid, None),
         };
         let shown = pending.question().shown_digest();
         self.record_answer(call, word, uses_max, shown, since_ms);
@@ -133,9 +133,11 @@ impl Run {
             (Answer::AllowOnce | Answer::Allow(_), false) => AnswerWord::AllowOnce,
             (Answer::AllowDeclassified, false) => AnswerWord::AllowDeclassified,
             (Answer::Refuse, false) => AnswerWord::Refuse,
-            (Answer::Stated(outcome), true) if self.objection(&outcome, &pending).is_none() => {
+            (Answer::Stated { outcome, by }, true)
+                if self.objection(&outcome, &pending).is_none() =>
+            {
                 self.record_answer(call, AnswerWord::Stated, None, shown, since_ms);
-                return self.record_statement(&pending, outcome);
+                return self.record_statement(&pending, outcome, by);
             }
             // The question stays open.
             _ => {

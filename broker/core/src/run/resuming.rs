@@ -241,6 +241,7 @@ impl Run {
             from: from.clone(),
             outcome: reported,
             code,
+            stated: stated.is_some(),
             payload_digest: entry.payload_digest,
         };
         resuming.waiting.push(ReusedOutcome {
@@ -258,10 +259,7 @@ impl Run {
     pub(super) fn note_reused(&mut self, reused: ReusedEntry) {
         if let Some(record) = self.calls.record(reused.call) {
             record.decision = ReportedDecision::Allow;
-            record.reasons = vec![format!(
-                "the recorded outcome of call {} is reused",
-                reused.from
-            )];
+            record.reasons = vec![reused.why()];
             record.outcome = Some(reused.outcome);
             record.code = reused.code;
             record.origin = CallOrigin::Reused(reused.from.clone());
@@ -370,6 +368,7 @@ impl Run {
                     from: entry.at.clone(),
                     outcome: *outcome,
                     code: *code,
+                    stated: entry.stated.is_some(),
                     payload_digest: entry.payload_digest,
                 };
                 // An unknown outcome stays in the ledger: it blocks equal calls.

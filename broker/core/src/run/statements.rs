@@ -14,7 +14,7 @@ use crate::journal::{AnswerWord, Body, ReusedEntry, StatedEntry, payload};
 use crate::json;
 use crate::report::ReportedOutcome;
 use crate::resume::matching::{ReuseBlocker, result_not_known};
-use crate::statement::{STATED_RESULT, StatedOutcome, Statement};
+use crate::statement::{STATED_RESULT, StatedOutcome, Statement, UnusableResult};
 
 use super::Run;
 use super::calls::CallStage;
@@ -58,8 +58,8 @@ impl Run {
         since_ms: u64,
     ) {
         let (call, shown) = (pending.question().call, pending.question().shown_digest());
-        let outcome = match answer {
-            Answer::Stated(outcome) => outcome,
+        let (outcome, by) = match answer {
+            Answer::Stated { outcome, by } => (outcome, by),
             answer => {
                 let word = match answer {
                     Answer::Refuse => AnswerWord::Refuse,
@@ -73,13 +73,13 @@ impl Run {
         };
         let Some(bad) = self.objection(&outcome, &pending) else {
             self.record_answer(call, AnswerWord::Stated, None, shown, since_ms);
-            return self.state(pending, outcome);
+            return self.state(pending, outcome, by);
         };
         self.record_answer(call, AnswerWord::Invalid, None, shown, since_ms);
         if pending.question().reasons.len() >= RETRIES_MAX {
             return self.block_asked(pending);
         }
-        pending.note_bad_answer(bad);
+        pending.note_bad_answer(bad.to_string());
         let stage = CallStage::Asking {
             pending,
             since_ms: self.clock.host_ms(),
@@ -93,24 +93,16 @@ impl Run {
         &self,
         outcome: &StatedOutcome,
         pending: &PendingCall,
-    ) -> Option<String> {
-        let StatedOutcome::Happened { result: Some(text) } = outcome else {
-            return None;
-        };
+    ) -> Option<UnusableResult> {
+        let text = outcome.result()?;
         if let Err(bad) = json::parse_strict(text.as_bytes(), STATED_RESULT) {
-            return Some(format!("the stated result is unusable: {bad}"));
+            return Some(bad.into());
         }
         if self.spec.redact.is_secret(text) {
-            let why = "the stated result contains a credential, and airlock stores no credential";
-            return Some(why.into());
+            return Some(UnusableResult::Credential);
         }
         let findings = stated_findings(text, pending.tool());
-        (!findings.is_empty()).then(|| {
-            format!(
-                "the stated result does not fit the output schema: {}",
-                findings.join("; ")
-            )
-        })
+        (!findings.is_empty()).then(|| UnusableResult::Schema(findings.join("; ")))
     }
 
     /// Denies a call, because no person said whether the earlier equal call happened.
@@ -124,7 +116,12 @@ impl Run {
     }
 
     /// Records a statement. It is on disk before anything acts on it.
-    pub(super) fn record_statement(&mut self, pending: &PendingCall, outcome: StatedOutcome) {
+    pub(super) fn record_statement(
+        &mut self,
+        pending: &PendingCall,
+        outcome: StatedOutcome,
+        by: String,
+    ) {
         let Some(earlier) = &pending.question().outcome_of else {
             return;
         };
@@ -133,7 +130,7 @@ impl Run {
             about: earlier.clone(),
             args_digest: key.args,
             outcome,
-            by: self.grants.binding().approver.clone(),
+            by,
             shown: pending.question().shown_digest(),
         };
         let stated = StatedEntry {
@@ -144,11 +141,11 @@ impl Run {
     }
 
     /// Records a statement, and lets every call that was asked about for the same reason go on.
-    fn state(&mut self, pending: PendingCall, outcome: StatedOutcome) {
+    fn state(&mut self, pending: PendingCall, outcome: StatedOutcome, by: String) {
         let Some(about) = pending.question().outcome_of.clone() else {
             return;
         };
-        self.record_statement(&pending, outcome.clone());
+        self.record_statement(&pending, outcome.clone(), by);
         let (call, tool) = pending.into_parts();
         let (key, _) = self.key_of(&tool, &call.args);
         let is_own = about.run == self.spec.run;
@@ -212,6 +209,7 @@ impl Run {
             from,
             outcome: reported,
             code,
+            stated: true,
             payload_digest: Digest::sha256(payload(&outcome).as_bytes()),
         });
         if let Some(tracker) = &mut self.tracker {

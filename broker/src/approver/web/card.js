@@ -194,11 +194,8 @@ function outcome(card, question) {
   card.querySelector(".what").textContent = `What became of call ${question.outcome_of} of`;
   for (const kind of [".once", ".declassified", ".no"]) card.querySelector(kind).hidden = true;
   card.querySelector(".outcome").hidden = false;
-  // The run that asked has ended, so only a command can record a result or leave the outcome unknown.
-  if (question.suspended) {
-    card.querySelector(".unknown").hidden = true;
-    card.querySelector(".outcome label").hidden = true;
-  }
+  // No call of a suspended run waits, so the question simply stays open.
+  card.querySelector(".unknown").hidden = question.suspended;
 }
 
 // Returns the statement that the call happened, with the result that was typed.

@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::super::wire::{self, ANSWER_BYTES_MAX, BadAnswer};
 use super::super::{SettledCall, nonce};
-use super::card;
+use super::{PLACE, card};
 use airlock_sandbox::clock::Clock;
 
 /// Maximum number of finished questions that the page lists. The latest ones are kept.
@@ -198,7 +198,7 @@ impl OpenQuestions {
         let mut items = self.0.lock();
         let item = items.get_mut(&id).ok_or(AnswerError::Unknown)?;
         let text = said.to_string();
-        let answer = wire::answer(text.as_bytes(), &item.nonce, &item.question);
+        let answer = wire::answer(text.as_bytes(), &item.nonce, &item.question, PLACE);
         let answer = answer.map_err(|no| match no {
             BadAnswer::Nonce => AnswerError::Nonce,
             no => AnswerError::Unclear(no.to_string()),
@@ -208,8 +208,11 @@ impl OpenQuestions {
             Answer::AllowOnce => "approved",
             Answer::AllowDeclassified => "approved, and its result declassified",
             Answer::Allow(_) => "approved, with similar calls",
-            Answer::Stated(StatedOutcome::Happened { .. }) => "stated: it happened",
-            Answer::Stated(StatedOutcome::DidNotHappen) => "stated: it did not happen",
+            Answer::Stated { outcome, .. } => match outcome {
+                StatedOutcome::Happened { result: Some(_) } => "stated: it happened, with a result",
+                StatedOutcome::Happened { result: None } => "stated: it happened",
+                StatedOutcome::DidNotHappen => "stated: it did not happen",
+            },
             _ if item.question.outcome_of.is_some() => "left unknown",
             _ => "refused",
         };

@@ -6,25 +6,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airlock_sandbox::clock::Clock;
 
+use super::PLACE;
 use super::open_questions::{AnswerError, OpenQuestions, SuspendedAnswer};
+use crate::approver::by_user;
 use crate::private_file::StateDir;
-use crate::suspended_runs::{SuspendedRuns, store_answers};
-
-/// Who answered, as the file of the chain names them.
-const BY: &str = "web page";
+use crate::run_chain::ResumeError;
+use crate::secrets::Secrets;
+use crate::suspended_runs::{AnswerRecorder, SuspendedRuns};
 
 pub(super) struct SuspendedQuestions {
     state: StateDir,
+    secrets: Secrets,
     runs: Arc<Mutex<SuspendedRuns>>,
     is_looking: Arc<AtomicBool>,
     clock: Clock,
 }
 
 impl SuspendedQuestions {
-    pub(super) fn new(state: StateDir) -> Self {
+    pub(super) fn new(state: StateDir, secrets: Secrets) -> Self {
         Self {
             runs: Arc::new(Mutex::new(SuspendedRuns::new(state.clone()))),
             state,
+            secrets,
             is_looking: Arc::default(),
             clock: Clock::start(),
         }
@@ -53,14 +56,22 @@ impl SuspendedQuestions {
         questions: &OpenQuestions,
         answer: SuspendedAnswer,
     ) -> Result<(), AnswerError> {
-        let (state, now_ms) = (self.state.clone(), self.clock.now_ms());
+        let (state, secrets) = (self.state.clone(), self.secrets.clone());
+        let now_ms = self.clock.now_ms();
         let questions = questions.clone();
         let write = move || {
+            let recorder = AnswerRecorder {
+                state: &state,
+                secrets: &secrets,
+                by: by_user(PLACE),
+                now_ms,
+            };
             let answers = [(answer.about.clone(), answer.answer)];
-            let stored = store_answers(&state, &answer.about.run, &answers, BY, now_ms);
-            let recorded = match stored {
+            let recorded = match recorder.record(&answer.about.run, &answers) {
                 Ok(0) => Err(AnswerError::Over),
                 Ok(_) => Ok(()),
+                // The person can correct the result.
+                Err(ResumeError::UnusableResult(bad)) => Err(AnswerError::Unclear(bad.to_string())),
                 Err(error) => Err(AnswerError::NotRecorded(error.to_string())),
             };
             questions.recorded(answer.id, recorded.is_ok());

@@ -489,7 +489,7 @@ async fn question_of_suspended_run_is_answered_and_run_goes_on() {
         told.lock().unwrap().push(link.to_owned())
     }));
     let web = web.unwrap();
-    let web = web.with_suspended_runs(StateDir::existing(state).unwrap());
+    let web = web.with_suspended_runs(StateDir::existing(state).unwrap(), Secrets::default());
     assert!(web.remind() && web.remind());
     assert_eq!(
         links.lock().unwrap().len(),
@@ -529,4 +529,59 @@ async fn question_of_suspended_run_is_answered_and_run_goes_on() {
     let resumed = broker.resume(Default::default(), &run, Default::default());
     let report = resumed.unwrap().report().await;
     assert_eq!(report.value.unwrap().get(), "\"a\"");
+}
+
+#[tokio::test]
+async fn result_is_stated_for_a_suspended_run() {
+    let scratch = crate::tempdir::TempDir::new();
+    let state = scratch.path().join("state");
+    let lose = json!({"name": "lose", "inputSchema": {"type": "object"}});
+    let lose = crate::broker::InProcessTool::new("w", lose, |_: Value| std::future::pending());
+    let limits = airlock_core::limits::Limits {
+        call_wall_ms_max: 50,
+        ..Default::default()
+    };
+    let broker = crate::broker::Broker::builder()
+        .state_dir(&state)
+        .limits(limits)
+        .tool(lose)
+        .allow("w.*")
+        .unwrap()
+        .approver(crate::approver::SuspendingApprover)
+        .build()
+        .await
+        .unwrap();
+    let script = "try { return await w.lose({}) } catch { return await w.lose({}) }";
+    let script = crate::broker::Script::body(script).suspended_after(Duration::ZERO);
+    let paused = broker.run(script).report().await;
+    let (web, links) = start();
+    let web = Arc::into_inner(web).unwrap();
+    let mask = "a-long-secret-value";
+    let secrets = Secrets::new([mask.to_owned()]);
+    let web = web.with_suspended_runs(StateDir::existing(state).unwrap(), secrets);
+    assert!(web.remind());
+    let (host, cookie) = enter(&link_of(&links).await).await;
+    let shown = async || body(&get_with(&host, "/questions", &cookie).await)["questions"].clone();
+    let question = loop {
+        if let Some(question) = shown().await.as_array().and_then(|it| it.first().cloned()) {
+            break question;
+        }
+    };
+    assert!(question["outcome_of"].is_string(), "{question}");
+    let said = |result: &str| json!({"id": question["id"], "nonce": question["nonce"], "answer": "happened", "result": result});
+    for (result, why) in [
+        ("seen", "not JSON"),
+        (r#"["a-long-secret-value"]"#, "credential"),
+    ] {
+        let refused = post_answer(&host, &cookie, &said(result)).await;
+        assert_eq!(status(&refused), 400, "{refused}");
+        assert!(refused.contains(why), "{refused}");
+        assert_eq!(shown().await[0]["state"], "open");
+    }
+    let taken = post_answer(&host, &cookie, &said("7")).await;
+    assert_eq!(status(&taken), 200, "{taken}");
+    let run = airlock_core::id::RunId(paused.run.as_str().into());
+    let resumed = broker.resume(Default::default(), &run, Default::default());
+    let report = resumed.unwrap().report().await;
+    assert_eq!(report.value.unwrap().get(), "7");
 }

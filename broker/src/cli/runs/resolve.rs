@@ -1,29 +1,26 @@
 //! `airlock runs resolve`: a person says what became of a call whose outcome is unknown.
 
 use airlock_core::id::Digest;
-use airlock_core::journal::StartedTool;
-use airlock_core::json;
 use airlock_core::problem::Problem;
 use airlock_core::resume::CallRef;
 use airlock_core::resume::chain::ChainRecord;
 use airlock_core::resume::ledger::LedgerEntry;
-use airlock_core::statement::{STATED_RESULT, StatedOutcome, Statement};
+use airlock_core::statement::{StatedOutcome, Statement};
 use airlock_sandbox::clock::Clock;
 use clap::{Args, ValueEnum};
 use codegen::canonical;
-use codegen::description::Description;
-use codegen::validate::Validator;
 use serde_json::{Value, json};
 
 use super::unreadable;
+use crate::approver::by_user;
 use crate::cli::options::{StateView, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, input, print, print_json};
 use crate::config::{Config, Environment};
-use crate::listing_file::ListingStore;
 use crate::private_file::StateDir;
 use crate::render::escape;
-use crate::run_chain::{ResumeError, StoredChain};
+use crate::run_chain::ResumeError;
+use crate::stated_result::{self, SchemaCheck};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ResolveOptions {
@@ -66,9 +63,12 @@ pub(super) fn run(options: ResolveOptions, environment: &Environment) -> Outcome
     };
     let checked = ledger.check_statement(&statement);
     checked.map_err(|error| ResumeError::from(error).into_problem())?;
-    let check = match entry {
-        Some(entry) => check_result(&statement.outcome, (entry, &stored), &state)?,
-        None => ResultCheck::Fits,
+    let check = match (entry, statement.outcome.result()) {
+        (Some(entry), Some(result)) => {
+            let checked = stated_result::check(result, (entry, &stored), (&state, &config.secrets));
+            checked.map_err(|bad| ResumeError::from(bad).into_problem())?
+        }
+        _ => SchemaCheck::Fits,
     };
     let record = ChainRecord::Statement(statement.clone());
     let recorded = stored.record(&state, record, Clock::start().now_ms());
@@ -85,7 +85,7 @@ pub(super) fn run(options: ResolveOptions, environment: &Environment) -> Outcome
         let before = replaced.in_words();
         screen.remark(&format!("this replaces the earlier statement: {before}\n"));
     }
-    if check == ResultCheck::Unknown {
+    if check == SchemaCheck::Unknown {
         screen.remark(
             "the result was not checked: the tool's description at the time of the call is not stored\n",
         );
@@ -95,62 +95,6 @@ pub(super) fn run(options: ResolveOptions, environment: &Environment) -> Outcome
         about.run.0
     ));
     Ok(exit::DONE)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ResultCheck {
-    Fits,
-    /// The description that the tool had in the run is not stored.
-    Unknown,
-}
-
-/// Refuses a stated result that does not fit the output schema that the tool had when the call was
-/// made. The schema comes from the last list of the server.
-fn check_result(
-    outcome: &StatedOutcome,
-    (entry, stored): (&LedgerEntry, &StoredChain),
-    state: &StateDir,
-) -> Result<ResultCheck, Problem> {
-    let StatedOutcome::Happened { result: Some(text) } = outcome else {
-        return Ok(ResultCheck::Fits);
-    };
-    let tool = stored.tool_of(entry);
-    let described = tool.and_then(|tool| description(tool, state));
-    let (Some(tool), Some(described)) = (tool, described) else {
-        return Ok(ResultCheck::Unknown);
-    };
-    let schema = described.checked_output();
-    // A schema that cannot be compiled checks no result of a call either.
-    let Some(validator) = schema.and_then(|schema| Validator::compile(schema).ok()) else {
-        return Ok(ResultCheck::Fits);
-    };
-    let value: Value = serde_json::from_str(text).unwrap_or_default();
-    let value = match tool.unwrap {
-        true => json!({ "result": value }),
-        false => value,
-    };
-    let findings = validator.errors("result", &value);
-    if findings.is_empty() {
-        return Ok(ResultCheck::Fits);
-    }
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let what = format!(
-        "the result does not fit the output schema of `{}`",
-        escape::line(&tool.tool.to_string())
-    );
-    let why = escape::line(&findings.join("; ")).into_owned();
-    Err(usage(
-        what,
-        why,
-        "correct the result, or leave out --result",
-    ))
-}
-
-/// Returns the description that a tool had in a run, if it is stored.
-fn description(tool: &StartedTool, state: &StateDir) -> Option<Description> {
-    let (server, name) = (&*tool.tool.server.0, &*tool.tool.tool.0);
-    let listed = ListingStore::new(state.path()).find(name, tool.upstream?)?;
-    Description::parse(server, &listed).ok()
 }
 
 /// Parses `RUN:CALL`, in which the run's id may be shortened.
@@ -182,20 +126,8 @@ fn outcome(options: &ResolveOptions, config: &Config) -> Result<StatedOutcome, P
             input::input("--result", argument, &config.limits)?
         }
     };
-    let text = result.to_string();
-    if let Err(bad) = json::measure(text.as_bytes(), STATED_RESULT) {
-        let next = "shorten the result, or leave out --result";
-        return Err(usage("the result is too large", bad.to_string(), next));
-    }
-    if config.secrets.redact(&text).is_some() {
-        let why = "it contains a credential, and airlock stores no credential";
-        return Err(usage(
-            "the result cannot be recorded",
-            why,
-            "replace the credential",
-        ));
-    }
-    Ok(StatedOutcome::Happened { result: Some(text) })
+    let result = Some(result.to_string());
+    Ok(StatedOutcome::Happened { result })
 }
 
 /// Returns what a person sees of a call before a statement about it.
@@ -211,8 +143,5 @@ pub(super) fn shown(entry: &LedgerEntry) -> Value {
 
 /// Returns the user of this process, as the record of a statement names it.
 pub(super) fn whoami() -> String {
-    format!(
-        "the command line, user id {}",
-        rustix::process::geteuid().as_raw()
-    )
+    by_user("the command line")
 }

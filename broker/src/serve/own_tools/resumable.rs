@@ -13,6 +13,7 @@ use super::OwnToolAnswer;
 use crate::broker::tool_index::ToolIndex;
 use crate::broker::{Broker, ResumeOptions, Script};
 use crate::run_chain::{ResumeError, StoredChain};
+use crate::serve::host_approver;
 use crate::serve::request::Request;
 use crate::serve::rpc::sanitize;
 
@@ -134,7 +135,7 @@ pub(super) async fn store_answers(
 ) -> Result<(), OwnToolAnswer> {
     let (broker, run) = (tool_index.broker.clone(), run.clone());
     blocking(move || {
-        let stored = broker.store_answers(&run, &answers, "the user of the host");
+        let stored = broker.store_answers(&run, &answers, host_approver::USER);
         stored.map_err(|error| refusal(&error))
     })
     .await

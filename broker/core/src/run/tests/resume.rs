@@ -363,7 +363,10 @@ impl World {
                     Effect::Ask(question) => {
                         let earlier = question.outcome_of;
                         let answer = match (self.roll(3), earlier) {
-                            (0, Some(at)) => Answer::Stated(self.truth_about(&at)),
+                            (0, Some(at)) => Answer::Stated {
+                                outcome: self.truth_about(&at),
+                                by: "ada".into(),
+                            },
                             (0, None) => Answer::AllowOnce,
                             _ => Answer::Refuse,
                         };

@@ -120,8 +120,13 @@ impl ChainStory {
         }
     }
 
+    /// Returns the lines of the newest run's journal.
+    pub(super) fn lines(&self) -> &str {
+        &self.sealed.1
+    }
+
     pub(super) fn kinds(&self) -> Vec<String> {
-        let journal = read(self.sealed.1.as_bytes()).unwrap();
+        let journal = read(self.lines().as_bytes()).unwrap();
         journal
             .lines
             .iter()

@@ -3,6 +3,7 @@
 use super::resuming::{ChainStory, same, wait, write};
 use super::*;
 use crate::code::Code;
+use crate::journal::read;
 use crate::report::Status;
 use crate::statement::StatedOutcome;
 
@@ -13,11 +14,16 @@ fn attended(spec: &mut RunSpec) {
 
 fn happened(result: Option<&str>) -> Answer {
     let result = result.map(str::to_owned);
-    Answer::Stated(StatedOutcome::Happened { result })
+    stated(StatedOutcome::Happened { result })
 }
 
 fn did_not_happen() -> Answer {
-    Answer::Stated(StatedOutcome::DidNotHappen)
+    stated(StatedOutcome::DidNotHappen)
+}
+
+fn stated(outcome: StatedOutcome) -> Answer {
+    let by = "ada".into();
+    Answer::Stated { outcome, by }
 }
 
 /// Returns a run that has asked what became of its first call.
@@ -73,6 +79,26 @@ fn statement_during_run_settles_unknown_outcome() {
     );
     let left = ["answered 2 Stated", "stated a:1 DidNotHappen", "allowed 2"];
     check(did_not_happen(), "call 2", &left);
+}
+
+#[test]
+fn reused_call_says_who_stated_its_outcome() {
+    let mut story = check(happened(Some("7")), "1=7", &[]);
+    let journal = read(story.lines().as_bytes()).unwrap();
+    let by = journal.lines.iter().find_map(|line| match &line.body {
+        Body::Stated(stated) => Some(stated.statement.by.as_str()),
+        _ => None,
+    });
+    assert_eq!(by, Some("ada"));
+    assert!(journal.reused(CallId(2)).unwrap().stated);
+    // The run that resumes gets the statement from the chain.
+    story.start("b", "t", attended);
+    story.hear(wait(vec![write(0, "{}")]));
+    let journal = read(story.lines().as_bytes()).unwrap();
+    assert!(journal.reused(CallId(1)).unwrap().stated);
+    story.hear(returns("1"));
+    let reasons = &story.report().calls[0].reasons;
+    assert_eq!(reasons, &["a person stated what became of call a:1"]);
 }
 
 #[test]
