@@ -13,7 +13,6 @@ mod failed_start;
 mod fetch;
 mod latest_listings;
 mod lock_check;
-pub(crate) mod parallel;
 mod policies;
 mod rate_limits;
 mod registry;
@@ -79,7 +78,6 @@ use airlock_sandbox::budget::{Budget, BudgetUsage, Busy, RunShare};
 use airlock_sandbox::clock::Clock;
 use airlock_sandbox::{CheckLimits, Checker, JsEngine, Sandbox, check_bytes_max};
 pub(crate) use call_context::CallContext;
-pub(crate) use drive::redaction;
 use drive::{EffectRunner, JournalWriter};
 use failed_start::{never_started, not_resumed, unreadable};
 pub(crate) use run_sharing::RunSharing;
@@ -323,7 +321,7 @@ impl Broker {
             grants,
             reaches_person,
             origin,
-            redact: redaction(&broker.secrets),
+            redact: broker.secrets.redaction(),
             resume: script.resume,
             suspend_after_ms: script.suspend_after_ms,
         };

@@ -25,6 +25,7 @@ pub mod journal_file;
 mod listing_file;
 pub mod lock_file;
 mod login;
+mod parallel;
 pub mod private_file;
 mod process_group;
 mod program;

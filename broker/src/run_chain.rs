@@ -14,9 +14,9 @@ use airlock_core::resume::ledger::{Ledger, LedgerEntry};
 use airlock_core::resume::plan::CannotResume;
 use airlock_core::statement::UnusableResult;
 
-use crate::broker::parallel::side_by_side;
 use crate::chain_file::ChainFileError;
 use crate::journal_file::JournalError;
+use crate::parallel::side_by_side;
 use crate::private_file::StateDir;
 use crate::run_index::{IndexError, RunIndex, SignedHead};
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
-use airlock_core::journal::Piece;
+use airlock_core::journal::{Piece, Redact};
 use airlock_core::masked_names::{MASK, MaskedNames};
 use serde_json::{Number, Value};
 
@@ -159,8 +159,17 @@ impl Secrets {
         self.redact_with(text, |text| shapes::find_in_member(name, text))
     }
 
+    /// Returns the masking of secrets in journals.
+    pub(crate) fn redaction(&self) -> Redact {
+        if self.is_empty() {
+            return Redact::nothing();
+        }
+        let secrets = self.clone();
+        Redact::new(move |piece| secrets.redact_piece(piece))
+    }
+
     /// Returns what replaces a piece of a journal entry, or `None` if it contains no secret.
-    pub(crate) fn redact_piece(&self, piece: Piece<'_>) -> Option<String> {
+    fn redact_piece(&self, piece: Piece<'_>) -> Option<String> {
         match piece {
             Piece::Text(text) => self.redact(text),
             Piece::Member { name, text } => self.redact_member(name, text),

@@ -8,7 +8,6 @@ use codegen::description::Description;
 use codegen::validate::Validator;
 use serde_json::json;
 
-use crate::broker::redaction;
 use crate::listing_file::ListingStore;
 use crate::private_file::StateDir;
 use crate::render::escape;
@@ -31,7 +30,7 @@ pub(crate) fn check(
     (state, secrets): (&StateDir, &Secrets),
 ) -> Result<SchemaCheck, UnusableResult> {
     let value = json::parse_strict(text.as_bytes(), STATED_RESULT)?;
-    if redaction(secrets).is_secret(text) {
+    if secrets.redaction().is_secret(text) {
         return Err(UnusableResult::Credential);
     }
     let tool = stored.tool_of(entry);

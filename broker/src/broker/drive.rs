@@ -11,7 +11,7 @@ use airlock_core::report::Report;
 use airlock_core::run::{Run, RunSpec};
 
 pub(crate) use effect_runner::EffectRunner;
-pub(crate) use journal_writer::{JournalWriter, redaction};
+pub(crate) use journal_writer::JournalWriter;
 
 /// Drives a run to its end. The journal is returned still open, so that it counts as being written
 /// until its end is signed.

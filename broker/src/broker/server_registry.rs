@@ -10,13 +10,13 @@ use codegen::lock::Lock;
 use serde_json::Value;
 
 use super::latest_listings::{Digests, LatestListings};
-use super::parallel::side_by_side;
 use super::server_tools::{ServerAbout, ServerTools};
 use super::status::{ServerState, ServerStatus};
 use super::tools::{groups_missing, tool_left_out};
 use crate::config::ServerConfig;
 use crate::listing_file::{ListingStore, StoredListing};
 use crate::lock_file::{self, Pin};
+use crate::parallel::side_by_side;
 use crate::secrets::Secrets;
 use crate::target_key::TargetKey;
 use crate::upstream::{ConnectError, GroupsAndTags, ListProblem, ServerListing};

@@ -4,7 +4,7 @@
 use codegen::canonical;
 use serde_json::{Map, Value};
 
-use super::{Body, Entry, JournalLine, Redact, VERSION};
+use super::{Body, Entry, Redact, VERSION};
 use crate::id::Digest;
 
 /// Seals the entries of one run, in order.
@@ -55,11 +55,15 @@ impl Chain {
     }
 }
 
-/// Whether a line has exactly the text that [`Chain::seal`] writes for it: canonical, and with the
-/// members of its kind alone.
-pub(super) fn is_text_of(text: &[u8], line: &JournalLine) -> bool {
-    let place = (line.seq, line.prev);
-    members(&line.body).is_ok_and(|body| text_of(body, place, line.at_ms) == text)
+/// Whether a text is exactly the line that [`Chain::seal`] writes for an entry at this place:
+/// canonical, and with the members of its kind alone.
+pub(super) fn is_text_of(
+    text: &[u8],
+    body: &Body,
+    place: (u64, Option<Digest>),
+    at_ms: u64,
+) -> bool {
+    members(body).is_ok_and(|body| text_of(body, place, at_ms) == text)
 }
 
 fn members(body: &Body) -> Result<Map<String, Value>, SealError> {

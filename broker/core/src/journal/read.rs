@@ -216,7 +216,9 @@ impl Reader {
         let line = json::typed::<JournalLine>(text)?;
         let first = self.lines.first().map_or(VERSION, |line| line.v);
         let is_current = line.v == VERSION && first == VERSION;
-        (is_current && is_text_of(text, &line)).then_some(line)
+        let place = (line.seq, line.prev);
+        let is_usual = is_current && is_text_of(text, &line.body, place, line.at_ms);
+        is_usual.then_some(line)
     }
 
     /// Parses a line of any version, or returns what is wrong with it. Since version 2, a line with

@@ -256,7 +256,9 @@ fn every_entry_kind_round_trips() {
     let verified = read(&written).unwrap();
     let texts = written.split(|byte| *byte == b'\n');
     for (line, text) in verified.lines.iter().zip(texts) {
-        assert!(super::chain::is_text_of(text, line), "read the slow way");
+        let place = (line.seq, line.prev);
+        let is_usual = super::chain::is_text_of(text, &line.body, place, line.at_ms);
+        assert!(is_usual, "read the slow way");
     }
     let read_back: Vec<_> = verified
         .lines

@@ -1,7 +1,7 @@
 //! Seals journal entries one by one and writes several of them to disk together.
 
 use airlock_core::id::RunId;
-use airlock_core::journal::{Body, Chain, Entry, Redact};
+use airlock_core::journal::{Body, Chain, Entry};
 use airlock_core::report::Status;
 
 use crate::journal_file::{JournalError, JournalFile, JournalLock};
@@ -38,22 +38,13 @@ pub(crate) enum JournalWriteError {
     Seal(#[from] airlock_core::journal::SealError),
 }
 
-/// Returns the masking of secrets in journals.
-pub(crate) fn redaction(secrets: &Secrets) -> Redact {
-    if secrets.is_empty() {
-        return Redact::nothing();
-    }
-    let secrets = secrets.clone();
-    Redact::new(move |piece| secrets.redact_piece(piece))
-}
-
 impl JournalWriter {
     pub(crate) fn new(state: StateDir, run: RunId, secrets: &Secrets) -> Self {
         Self {
             state,
             run,
             file: None,
-            chain: Chain::new(redaction(secrets)),
+            chain: Chain::new(secrets.redaction()),
             pending: PendingEntries::default(),
             end: None,
         }
