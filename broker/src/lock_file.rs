@@ -68,7 +68,8 @@ impl LockFile {
         file.take(u64::from(BOUNDS.bytes_max) + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| cannot(error.to_string(), &choice::path(&self.0, &error)))?;
-        let next = "restore the file, or delete it and run `airlock lock` to write a new one";
+        let next = "restore the file from version control; a new file from `airlock lock` accepts every \
+                    description as it is now, so compare the two before you use it";
         let value =
             json::parse_strict(&bytes, BOUNDS).map_err(|bad| cannot(bad.to_string(), next))?;
         Lock::read(&value)

@@ -143,11 +143,14 @@ fn destinations(facts: &Facts, rows: &mut Vec<QuestionRow>) {
             "to",
             "unclear: the destination may be misread, or depends on how the tool reads it",
         ),
-        (None, true) if facts.writes.external || facts.writes.state => warn(
+        (None, true) if facts.writes.external => warn(
             rows,
             "to",
             "unknown: no label says which argument is the destination",
         ),
+        (None, true) if facts.writes.state => {
+            say(rows, "to", "nothing outside this machine, by the labels");
+        }
         (None, true) => {}
     }
     let mut fields = |fields: &BTreeSet<String>, what: &str| {

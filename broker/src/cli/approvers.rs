@@ -3,8 +3,9 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use airlock_core::code::Code;
 use airlock_core::problem::Problem;
-use airlock_core::report::{Report, Status};
+use airlock_core::report::{Report, ReportedCall, Status};
 use clap::Args;
 
 use super::grants::session_name;
@@ -258,7 +259,13 @@ impl Drop for LinkFile {
 /// Returns the grants that would have been sufficient, as a file that a person can sign.
 pub(super) fn sufficient(report: &Report) -> String {
     if report.grants_needed.is_empty() {
-        return String::new();
+        let is_unanswered = |it: &ReportedCall| it.code == Some(Code::Unanswered);
+        return match report.calls.iter().any(is_unanswered) {
+            true => "no person could be asked; no grant would have been enough, because the rules \
+                     ask about each of these calls\n"
+                .to_owned(),
+            false => String::new(),
+        };
     }
     let file = render::grant_file(&report.grants_needed);
     // A script that an unanswered call ended may have wanted to make more calls.
@@ -280,7 +287,6 @@ pub(super) fn sufficient(report: &Report) -> String {
 mod tests {
     use std::num::NonZeroU32;
 
-    use airlock_core::code::Code;
     use airlock_core::grant::{Condition, Grant, Scope};
     use airlock_core::id::{Digest, GrantId, ToolId};
     use airlock_core::labels::Labels;

@@ -295,6 +295,10 @@ fn advice(code: Code, report: &Report) -> String {
                 call.tool
             )
         }
+        (Code::Denied, Some(call)) => {
+            let (next, run, call) = (next(code), &report.run, call.id);
+            format!("{next}; `airlock policy explain {run}:{call}` shows the facts of the call")
+        }
         (Code::Busy, _) => {
             let again = run_again(report.retry_after_ms.unwrap_or_default());
             format!("{again}, or {}", next(code))
@@ -323,7 +327,8 @@ fn next(code: Code) -> &'static str {
         Code::Denied => "change the rules if the call is wanted, or remove the call",
         Code::Refused => "remove the call, or ask the person who refused it",
         Code::Unanswered => {
-            "run it where a person can answer, or add a rule or a grant that allows the call"
+            "run it where a person can answer, or change the rules; a grant is enough only if the rules \
+             do not ask about each call"
         }
         Code::NotDisclosed => "`airlock types` prints the tools",
         Code::ToolUnusable => {

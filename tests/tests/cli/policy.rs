@@ -180,3 +180,49 @@ fn failing_case_or_untested_rule_fails() {
         assert!(ended.stderr.contains(expected), "{expected}\n{ended}");
     }
 }
+
+/// The finding points at the text that the advice replaces, and the advice has the brackets that the
+/// text needs there.
+#[test]
+fn advice_can_be_typed_where_the_finding_points() {
+    check_found(
+        "forbid(principal, action, resource) when { !context.pinned };",
+        &[
+            "rules/a.cedar:4:45: ",
+            "write `(context has pinned && context.pinned)` instead of `context.pinned`\n",
+        ],
+    );
+    check_found(
+        "@prompt(\"?\") permit(principal, action, resource)\n\
+         when { context.approval >= 2 && context.approval > 0 };",
+        &["rules/a.cedar:5:33: ", "write context.approval >= 1\n"],
+    );
+}
+
+#[test]
+fn damaged_lock_file_is_not_replaced_unseen() {
+    let home = Home::new();
+    home.write("airlock.lock", "{");
+    home.write(
+        "rules/a.cedar",
+        format!("{NOTES}forbid(principal, action, resource);"),
+    );
+    let check = ["policy", "check", "rules", "--lock", "airlock.lock"];
+    let ended = home.run(check).expect_code(33);
+    let next =
+        "next: restore the file from version control; a new file from `airlock lock` accepts";
+    assert!(ended.stderr.contains(next), "{ended}");
+}
+
+/// Where a rule asks about each call, no grant is enough, and the run says so.
+#[test]
+fn run_without_approver_says_that_no_grant_is_enough() {
+    let home = Home::new();
+    let rule = "@prompt(\"?\") permit(principal, action, resource)\n\
+                when { context.approval >= 2 };";
+    home.write("rules/a.cedar", format!("{NOTES}{rule}"));
+    let args = ["run", "--demo", "--policy", "rules", "--approver", "never"];
+    let ended = home.run([&args[..], &["-e", "await demo.get_time({})"]].concat());
+    let said = "no grant would have been enough, because the rules ask about each of these calls";
+    assert!(ended.stderr.contains(said), "{ended}");
+}

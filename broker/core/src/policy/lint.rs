@@ -74,7 +74,12 @@ impl<'a> Lint<'a> {
             Some(_) => finding,
             None => {
                 let fix = repair.fix(finding.kind, part);
-                finding.fixed(fix)
+                let place = match (finding.kind, fix.as_ref().map(|fix| &*fix.edits)) {
+                    // The rule can have several such conditions, and valid ones among them.
+                    (Kind::ApprovalMisused, Some([edit])) => edit.start.clone(),
+                    _ => finding.place.clone(),
+                };
+                Finding { place, ..finding }.fixed(fix)
             }
         };
         findings.map(fixed).collect()

@@ -416,7 +416,10 @@ impl Checker<'_> {
             };
             let by_id: BTreeMap<&str, &Rule> = some.iter().map(|rule| (&*rule.id, rule)).collect();
             let result = validator.validate(&set, ValidationMode::Strict);
-            for error in result.validation_errors() {
+            // Cedar reports them in any order. The output must not change from run to run.
+            let mut errors: Vec<_> = result.validation_errors().collect();
+            errors.sort_by_cached_key(ToString::to_string);
+            for error in errors {
                 let id = error.policy_id().to_string();
                 let Some(rule) = by_id.get(id.as_str()) else {
                     return whole(error.to_string());

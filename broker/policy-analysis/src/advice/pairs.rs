@@ -256,6 +256,16 @@ fn shadowed(one: RuleMeaning<'_>, other: RuleMeaning<'_>, work: &Work) -> Option
 pub(super) fn gone(kind: Kind, rule: &Rule, what: &str, why: &str) -> Finding {
     let next = "remove the rule, or change its condition";
     let fix = Fix::without_rule(&rule.statement, "remove the rule");
+    let (next, fix) = match kind == Kind::RuleDead && rule.forbids {
+        true => (
+            "correct the condition: a forbid that matches no call protects nothing",
+            Fix {
+                what: "or remove the rule, if nothing needs its protection".to_owned(),
+                ..fix
+            },
+        ),
+        false => (next, fix),
+    };
     Finding::new(kind, rule.place.clone(), what, why, next)
         .fixed(Some(fix))
         .of_rule(&rule.id)

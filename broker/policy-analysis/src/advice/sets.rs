@@ -69,8 +69,8 @@ impl Advice<'_> {
             true => written,
             false => format!("[{written}]"),
         };
-        let what = "only one destination or path is checked; the others can be anything";
-        let why = "a call can name several destinations or paths";
+        let what = "this test checks only one destination or path of the call";
+        let why = "a call can name several, and this test is true whatever the others are";
         let instead = format!("{set}.containsAll({read})");
         Some(self.at(seen, Kind::SomeForAll, (what, why), Some(instead)))
     }

@@ -70,11 +70,19 @@ fn guarded(rule: &Rule, seen: &PlacedPart<'_>, error: &ValidationError) -> Optio
         Polarity::Takes => format!("!({guard} && !{})", bracketed(&text)),
         _ => format!("{guard} && {text}"),
     };
-    let what = match seen.sign {
-        Polarity::Takes => format!("let the rule apply if the value is absent: {text}"),
-        _ => format!("require that the value is present: {text}"),
+    let why = match seen.sign {
+        Polarity::Takes => "let the rule apply if the value is absent",
+        _ => "require that the value is present",
     };
-    Some(Fix::part(&rule.statement, seen, &text, what))
+    let mut fix = Fix::part(&rule.statement, seen, &text, why);
+    // The edit adds brackets where the text needs them.
+    if let ([edit], Some(old)) = (
+        &*fix.edits,
+        rule.statement.text().get(seen.tree.range.clone()),
+    ) {
+        fix.what = format!("{why}: write `{}` instead of `{old}`", edit.text);
+    }
+    Some(fix)
 }
 
 /// Puts the text in brackets if a `!` before it would only apply to its beginning.
