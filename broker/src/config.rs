@@ -48,7 +48,8 @@ pub use limits::{BadLimitSetting, LimitSet, LimitSetting, settings as limit_sett
 pub(crate) use offers::OfferKind;
 pub use offers::{BadOffer, Offer, Offers};
 pub use pass_through::PassThrough;
-pub use policies::PolicyConfig;
+pub(crate) use policies::UnmatchedPattern;
+pub use policies::{GroupPattern, PolicyConfig};
 pub(crate) use server::names_a_secret;
 pub use server::{ServerConfig, ToolTrust};
 pub use settings::{
@@ -173,6 +174,8 @@ struct MergedConfig {
     rules: Vec<(Level, LocatedText)>,
     flows: Vec<FileFlow>,
     policies: Vec<PolicyPath>,
+    /// The folders of rules that files name and that do not count.
+    policies_ignored: Vec<PathBuf>,
     groups: ToolGroups,
     limits: Vec<(String, LocatedText)>,
     settings: Settings,
@@ -223,6 +226,10 @@ impl MergedConfig {
             self.servers.push(server::from_flag(flag)?);
         }
         self.servers.extend(flags.demo.map(DeclaredServer::demo));
+        if flags.policies_only {
+            let ignored = std::mem::take(&mut self.policies).into_iter();
+            self.policies_ignored = ignored.map(|it| it.path).collect();
+        }
         let policy = |path, tightens| PolicyPath { path, tightens };
         let permitting = flags.policies.into_iter().map(|path| policy(path, false));
         self.policies.extend(permitting);
@@ -344,7 +351,8 @@ impl MergedConfig {
         let (flow, root_warnings) = labels::gather(self.flows, absent)?;
         warnings.extend(root_warnings);
         let mut policies = PolicyConfig::gather(&self.policies, self.groups)?;
-        policies.roots = flow.roots.keys().cloned().collect();
+        policies.words = flow.words();
+        policies.ignored = self.policies_ignored;
         Ok(Config {
             servers,
             rules,

@@ -46,7 +46,7 @@ pub use fix::{Edit, Fix};
 pub use kind::{Kind, Severity};
 pub use rule::Rule;
 pub use source::{FILE_BYTES_MAX, Place, PolicyFile};
-pub use vocabulary::{DESTRUCTIVE, READ_ONLY, Vocabulary};
+pub use vocabulary::{ConfiguredWords, DESTRUCTIVE, READ_ONLY, Vocabulary};
 
 use engine::{Engine, EngineVerdict};
 

@@ -1,7 +1,7 @@
 //! The assumptions about every call of a tool, as facts and as conditions for a solver. Each
 //! assumption must hold for every call that reaches the rules; a false one would make proofs wrong.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use codegen::validate::Validator;
@@ -37,6 +37,8 @@ pub struct ToolSubject {
     pub known: Arc<KnownDestinations>,
     /// Names of the roots that paths can lie under.
     pub roots: Arc<BTreeSet<String>>,
+    /// A path under each root, and one outside of all, if the folders are known.
+    pub example_paths: Arc<BTreeMap<String, String>>,
     /// Whether this labelling applies, or any possible labelling because no configuration was
     /// named.
     pub label_assumption: LabelAssumption,
@@ -51,6 +53,8 @@ pub struct ToolSubject {
 pub struct FlowSettings {
     pub known: Arc<KnownDestinations>,
     pub roots: Arc<BTreeSet<String>>,
+    /// A path under each root, and one outside of all, if the folders are known.
+    pub example_paths: Arc<BTreeMap<String, String>>,
     pub label_assumption: LabelAssumption,
 }
 
@@ -70,6 +74,7 @@ impl ToolSubject {
             labelling: labelling.fitted(input_schema).into(),
             known: Arc::clone(&around.known),
             roots: Arc::clone(&around.roots),
+            example_paths: Arc::clone(&around.example_paths),
             label_assumption: around.label_assumption,
             input_schema: Arc::new(input_schema.clone()),
             sample: Some(sample).filter(|it| validator.accepts(it)),
@@ -88,6 +93,18 @@ impl ToolSubject {
     ) {
         let known = (&*self.known, explained);
         flow::facts_without_run(&self.labelling, args, known, Some(roots), facts);
+    }
+
+    /// Returns the roots of a call's paths, if all of them are example paths.
+    pub(super) fn roots_of(&self, args: &Json) -> Option<BTreeSet<String>> {
+        let fields = self.labelling.paths.iter();
+        let roots = fields.flat_map(|field| field.leaves(args)).map(|leaf| {
+            let mut known = self.example_paths.iter();
+            let found = known.find(|(_, path)| **path == leaf.text)?;
+            Some(found.0.clone())
+        });
+        let roots: BTreeSet<String> = roots.collect::<Option<_>>()?;
+        Some(roots).filter(|it| !it.is_empty())
     }
 
     /// Whether no arguments that fit the schema could be constructed.

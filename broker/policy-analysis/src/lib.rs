@@ -298,12 +298,12 @@ impl<'a> Judge<'a> {
             level: consulted.level,
             reasons: consulted.reasons,
             prompts: consulted.prompts,
-            said: self.said(&drawn.facts),
+            said: self.said(&drawn.args, &drawn.facts),
             facts: drawn.facts.clone(),
         }
     }
 
-    fn said(&self, facts: &Facts) -> Map<String, Json> {
+    fn said(&self, args: &Args, facts: &Facts) -> Map<String, Json> {
         let whole = |facts: &Facts| match serde_json::to_value(facts) {
             Ok(Json::Object(members)) => members,
             _ => Map::new(),
@@ -316,6 +316,30 @@ impl<'a> Judge<'a> {
                 && worst.get(name) != Some(value)
         };
         let all = whole(facts).into_iter();
-        all.filter(|(name, value)| is_said(name, value)).collect()
+        let mut said: Map<String, Json> =
+            all.filter(|(name, value)| is_said(name, value)).collect();
+        self.say_absent(args, facts, &mut said);
+        said
+    }
+
+    /// Adds the facts that `airlock policy explain` would compute, and that this call does not have.
+    fn say_absent(&self, args: &Args, facts: &Facts, said: &mut Map<String, Json>) {
+        let mut add = |name: &str, value: Json| {
+            if self.mentions.facts.contains(name) {
+                said.insert(name.to_owned(), value);
+            }
+        };
+        let mut computed = Facts::default();
+        let roots = self.subject.roots().map(str::to_owned).collect();
+        self.subject.add_facts(args, false, roots, &mut computed);
+        if facts.path_roots.is_none() && computed.path_roots.is_some() {
+            add("path_roots", Json::Null);
+        }
+        if facts.dest_unexplained.is_empty() && !computed.dest_unexplained.is_empty() {
+            add("dest_unexplained", json!([]));
+        }
+        if facts.pinned.is_none() && self.subject.label_assumption == LabelAssumption::Configured {
+            add("pinned", Json::Null);
+        }
     }
 }

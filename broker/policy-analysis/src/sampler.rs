@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::assumptions::{COUNTED_MAX, ToolSubject, fixed, spelt};
+use super::assumptions::{COUNTED_MAX, LabelAssumption, ToolSubject, fixed, spelt};
 use super::generator::PartialRequest;
 use super::schema_sample;
 use airlock_core::call::Args;
@@ -43,22 +43,38 @@ pub(super) fn draw(
         Some(explained) => explained == &Json::Bool(true),
         None => texts(sketch, "dest_unexplained").is_empty(),
     };
-    let roots: BTreeSet<String> = texts(sketch, "path_roots").into_iter().collect();
+    let roots = wanted_roots(subject, sketch);
     let mut stated_facts = fixed(subject);
     stated(sketch, &mut stated_facts);
     let mut drawn = Vec::new();
     for args in arguments(subject, mentions, record, sketch) {
-        let mut facts = stated_facts.clone();
-        subject.add_facts(&args, explained, roots.clone(), &mut facts);
-        drawn.extend(times(sketch).into_iter().map(|time| SampledCall {
-            args: args.clone(),
-            facts: Facts {
-                time,
-                ..facts.clone()
-            },
-        }));
+        // The roots of the paths that the call has, and then the wanted roots: a path can also lead
+        // to several roots.
+        let real = subject.roots_of(args.value());
+        let real = real.filter(|it| *it != roots && !roots.is_empty());
+        for roots in real.iter().chain([&roots]) {
+            let mut facts = stated_facts.clone();
+            subject.add_facts(&args, explained, roots.clone(), &mut facts);
+            drawn.extend(times(sketch).into_iter().map(|time| SampledCall {
+                args: args.clone(),
+                facts: Facts {
+                    time,
+                    ..facts.clone()
+                },
+            }));
+        }
     }
     drawn
+}
+
+/// Returns the wanted roots of the paths. A rule can name a root that is not configured; no path
+/// lies under it.
+fn wanted_roots(subject: &ToolSubject, sketch: &PartialRequest) -> BTreeSet<String> {
+    let is_possible = |root: &String| {
+        subject.label_assumption == LabelAssumption::Any || subject.roots().any(|it| it == root)
+    };
+    let roots = texts(sketch, "path_roots").into_iter();
+    roots.filter(is_possible).collect()
 }
 
 /// Number of choices that are tried where the schema does not allow the wanted arguments.
@@ -292,12 +308,38 @@ fn paths(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json) {
     let Some(first) = paths.first() else { return };
     let odd = !texts(sketch, "lookalikes").is_empty();
     let are_absent = paths.iter().all(|field| field.leaves(args).is_empty());
+    let examples: Vec<String> = wanted_roots(subject, sketch)
+        .iter()
+        .filter_map(|root| subject.example_paths.get(root).cloned())
+        .collect();
     if odd && subject.labelling.destinations.is_empty() {
         prepare(subject, first, args);
         first.put(args, &[LOOKALIKE.to_owned()]);
+    } else if !examples.is_empty() {
+        if are_absent {
+            prepare(subject, first, args);
+            first.put(args, &["x".to_owned()]);
+        }
+        put_paths(paths, args, &examples);
     } else if are_absent && sketch.contains_key("path_roots") {
         prepare(subject, first, args);
         first.put(args, &["x".to_owned()]);
+    }
+}
+
+/// Writes paths to the fields that the call has, in turn. The last field gets all that are left.
+fn put_paths(fields: &[Field], args: &mut Json, examples: &[String]) {
+    let present: Vec<&Field> = fields
+        .iter()
+        .filter(|field| !field.leaves(args).is_empty())
+        .collect();
+    for (at, field) in present.iter().enumerate() {
+        let first = at % examples.len();
+        let end = match at + 1 == present.len() {
+            true => examples.len(),
+            false => first + 1,
+        };
+        field.put(args, examples.get(first..end).unwrap_or_default());
     }
 }
 

@@ -98,9 +98,7 @@ fn vocabulary<'a>(
         vocabulary.add_group(group);
     }
     unseen.for_each(|server| vocabulary.add_unseen(server));
-    for root in &config.roots {
-        vocabulary.add_root(root);
-    }
+    vocabulary.configured.clone_from(&config.words);
     for (tool, effects, description) in known {
         let groups = groups_of(config, &tool);
         vocabulary.add(
@@ -119,7 +117,7 @@ fn vocabulary<'a>(
 fn groups_of(config: &PolicyConfig, tool: &ToolId) -> BTreeSet<String> {
     let groups = config.groups.iter();
     groups
-        .filter(|(_, patterns)| patterns.iter().any(|pattern| pattern.matches(tool)))
+        .filter(|(_, patterns)| patterns.iter().any(|it| it.pattern.matches(tool)))
         .map(|(name, _)| name.clone())
         .collect()
 }

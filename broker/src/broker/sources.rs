@@ -22,7 +22,7 @@ use super::tool_checks::CheckRegistry;
 use super::tool_snapshot::{ByName, ToolSnapshot};
 use super::tools::{ToolSet, idle};
 use super::{BuildError, lock_check, policies};
-use crate::config::PolicyConfig;
+use crate::config::{PolicyConfig, UnmatchedPattern};
 use crate::tool_files::LoadedToolFiles;
 
 /// The inputs that do not change during the life of a broker.
@@ -112,6 +112,7 @@ impl ToolSources {
             policies::load(&self.policies, tools, server_registry.unseen())?.map(Arc::new);
         if is_complete {
             problems.extend(unfitting);
+            problems.extend(self.unmatched_patterns(server_registry, tools));
         }
         problems.extend(policies.iter().flat_map(|it| policies::problems(it)));
         let mut rules = Rules::new(self.rules.clone(), self.approver_is_there);
@@ -125,6 +126,28 @@ impl ToolSources {
             rules: Arc::new(rules),
             problems,
         })
+    }
+}
+
+impl ToolSources {
+    /// Returns the problems of patterns in groups and in servers' tables that match no tool.
+    fn unmatched_patterns(
+        &self,
+        server_registry: &ServerRegistry,
+        tools: &ToolSet,
+    ) -> Vec<Problem> {
+        let ids: Vec<&ToolId> = tools.catalog.tools().map(|tool| &tool.id).collect();
+        let mut unmatched = self.policies.unmatched(&ids);
+        for server in self.offered(server_registry) {
+            let own = ids.iter().filter(|it| *it.server.0 == *server.server);
+            let own: Vec<&str> = own.map(|it| &*it.tool.0).collect();
+            unmatched.extend(server.trust.unmatched(&server.server, &own));
+        }
+        let problem = |it: UnmatchedPattern| {
+            let what = format!("{} ({})", it.what(), it.origin);
+            Problem::new("pattern-unmatched", what, UnmatchedPattern::WHY, it.next())
+        };
+        unmatched.into_iter().map(problem).collect()
     }
 }
 

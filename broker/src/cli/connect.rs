@@ -31,6 +31,6 @@ pub(super) fn visit<T>(
 pub(super) fn is_about_runs(problem: &Problem) -> bool {
     matches!(
         &*problem.code,
-        "rule-unmatched" | "pattern-overruled" | "tool-renamed"
+        "rule-unmatched" | "pattern-unmatched" | "pattern-overruled" | "tool-renamed"
     )
 }

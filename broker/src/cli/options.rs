@@ -143,6 +143,11 @@ impl ServerView {
 }
 
 impl ServerOptions {
+    /// Returns the configuration file that the flags name.
+    pub(super) fn config_file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     /// Whether any flag names servers.
     pub(super) fn names_any(&self) -> bool {
         self.demo

@@ -6,6 +6,7 @@ mod cases;
 mod check;
 mod diff;
 mod explain;
+mod facts;
 mod format;
 mod init;
 mod proofs;

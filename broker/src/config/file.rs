@@ -286,6 +286,7 @@ deny = ["fs.delete*"]
             ToolTrust {
                 read_only: vec!["read_*".into()],
                 destructive: vec!["delete_*".into()],
+                origin: "airlock.toml:9".into(),
                 ..ToolTrust::default()
             }
         );

@@ -28,6 +28,8 @@ pub struct Flags {
     pub demo: Option<PathBuf>,
     /// Whether missing configured roots are only warnings, because no call is made.
     pub roots_absent: bool,
+    /// Whether only the folders of rules in these flags count, and not those in files.
+    pub policies_only: bool,
     /// What servers may send to hosts. It replaces the value in a file.
     pub pass: Option<Vec<String>>,
     /// Servers whose prompts and resources hosts can use, in addition to those in a file.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use airlock_core::facts::OUTSIDE;
 use airlock_core::flow::{KnownDestinations, LabelConfig, LabelRule};
 use airlock_core::labels::{Field, Label, Labels, Writes};
+use airlock_core::policy::ConfiguredWords;
 use airlock_core::problem::Problem;
 use codegen::closest::closest;
 use serde::Deserialize;
@@ -37,6 +38,20 @@ impl FlowConfig {
             && self.roots.is_empty()
             && self.known.is_empty()
             && self.input_labels.is_empty()
+    }
+}
+
+impl FlowConfig {
+    /// Returns the names that facts can contain, if a file labels tools or configures roots.
+    pub(super) fn words(&self) -> Option<ConfiguredWords> {
+        let is_about_flow = !self.label_config.is_empty() || !self.roots.is_empty();
+        let rules = self.label_config.0.iter();
+        let read = rules.filter_map(|it| it.reads.as_ref());
+        let labels = read.flat_map(Labels::iter).chain(self.input_labels.iter());
+        is_about_flow.then(|| ConfiguredWords {
+            roots: self.roots.keys().cloned().collect(),
+            labels: labels.map(ToString::to_string).collect(),
+        })
     }
 }
 
@@ -311,7 +326,10 @@ fn add_root(
         Err((why, _)) if absent == MissingRoot::Remarked => {
             let what = format!("the root `{name}` ({origin}) is not an existing folder");
             let next = "this command makes no call and continues; a run needs the folder";
-            (path, Some(invalid(what, why, next)))
+            (
+                std::path::absolute(&path).unwrap_or(path),
+                Some(invalid(what, why, next)),
+            )
         }
         Err((why, next)) => return Err(invalid_at(origin, what, why, next)),
     };

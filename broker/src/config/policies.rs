@@ -4,9 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use airlock_core::id::ToolId;
+use airlock_core::policy::ConfiguredWords;
 use airlock_core::policy::PolicyFile;
 use airlock_core::problem::Problem;
 use airlock_core::tool_pattern::ToolPattern;
+use codegen::closest::closest_tool;
 
 use super::located::LocatedText;
 use super::{invalid_at, rule_folder};
@@ -21,9 +24,35 @@ pub struct PolicyConfig {
     /// Calls that no rule permits are then denied.
     pub needs_permit: bool,
     /// Groups of tools by name. Rules refer to them as `Action::"group:NAME"`.
-    pub groups: BTreeMap<String, Vec<ToolPattern>>,
-    /// The names of the configured roots.
-    pub roots: BTreeSet<String>,
+    pub groups: BTreeMap<String, Vec<GroupPattern>>,
+    /// The configured roots and labels; `None` if no configuration is known.
+    pub words: Option<ConfiguredWords>,
+    /// The folders and files of rules.
+    pub paths: Vec<PathBuf>,
+    /// The folders and files that a configuration file names, and that do not count here.
+    pub ignored: Vec<PathBuf>,
+}
+
+/// A pattern of a group.
+#[derive(Debug, Clone)]
+pub struct GroupPattern {
+    pub pattern: ToolPattern,
+    /// File and line.
+    pub origin: String,
+}
+
+/// A pattern of the configuration that matches no tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnmatchedPattern {
+    /// File and line.
+    pub(crate) origin: String,
+    /// The use of the pattern, such as `group pattern`.
+    pub(crate) kind: &'static str,
+    pub(crate) pattern: String,
+    /// The tools that were tried, such as `tool`.
+    pub(crate) of: String,
+    /// The tool with the most similar name.
+    pub(crate) closest: Option<String>,
 }
 
 /// A folder or a file of rules. If `tightens` is set, it may contain only `forbid` rules.
@@ -36,6 +65,25 @@ pub(crate) struct PolicyPath {
 /// The groups of a configuration file: names and patterns.
 pub(super) type ToolGroups = Vec<(String, Vec<LocatedText>)>;
 
+impl UnmatchedPattern {
+    pub(crate) const WHY: &'static str =
+        "rules about such tools do not apply to a tool whose name is misspelt here";
+
+    pub(crate) fn what(&self) -> String {
+        format!(
+            "the {} '{}' matches no {}",
+            self.kind, self.pattern, self.of
+        )
+    }
+
+    pub(crate) fn next(&self) -> String {
+        self.closest.as_ref().map_or_else(
+            || "`airlock types --detail names` lists all tools".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        )
+    }
+}
+
 impl PolicyConfig {
     pub(super) fn gather(paths: &[PolicyPath], groups: ToolGroups) -> Result<Self, Problem> {
         let mut config = Self::default();
@@ -47,17 +95,37 @@ impl PolicyConfig {
                 continue;
             }
             config.needs_permit |= !tightens;
+            config.paths.push(path.clone());
             let found = read(path, *tightens)?;
             config.files.extend(found);
         }
         for (name, patterns) in groups {
             let patterns = patterns
                 .iter()
-                .map(pattern)
+                .map(group_pattern)
                 .collect::<Result<Vec<_>, _>>()?;
             config.groups.entry(name).or_default().extend(patterns);
         }
         Ok(config)
+    }
+
+    /// Returns the patterns of groups that match none of these tools. A rule that forbids a group
+    /// does not forbid a tool whose name is misspelt in the group.
+    pub(crate) fn unmatched(&self, tools: &[&ToolId]) -> Vec<UnmatchedPattern> {
+        let names: Vec<String> = tools.iter().map(ToString::to_string).collect();
+        let is_unmatched = |it: &&GroupPattern| !tools.iter().any(|tool| it.pattern.matches(tool));
+        let unmatched = self.groups.values().flatten().filter(is_unmatched);
+        let unmatched = unmatched.map(|GroupPattern { pattern, origin }| {
+            let closest = closest_tool(pattern.as_str(), names.iter().map(String::as_str));
+            UnmatchedPattern {
+                origin: origin.clone(),
+                kind: "group pattern",
+                pattern: pattern.as_str().to_owned(),
+                of: "tool".to_owned(),
+                closest: closest.map(str::to_owned),
+            }
+        });
+        unmatched.collect()
     }
 
     /// Returns whether there are no policies. Only patterns decide then.
@@ -67,11 +135,15 @@ impl PolicyConfig {
     }
 }
 
-fn pattern(at: &LocatedText) -> Result<ToolPattern, Problem> {
-    ToolPattern::parse(&at.text).map_err(|bad| {
+fn group_pattern(at: &LocatedText) -> Result<GroupPattern, Problem> {
+    let pattern = ToolPattern::parse(&at.text).map_err(|bad| {
         let what = format!("invalid pattern '{}' ({})", at.text, at.origin);
         let next = "write SERVER.TOOL, with * for any characters";
         invalid_at(&at.origin, what, bad.to_string(), next)
+    })?;
+    Ok(GroupPattern {
+        pattern,
+        origin: at.origin.clone(),
     })
 }
 

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
+use airlock_core::tool_pattern::is_match;
+use codegen::closest::closest;
 
 use super::login_flags::LoginFlags;
 use super::oauth::OauthTable;
+use super::policies::UnmatchedPattern;
 use super::{invalid_at, placeholder};
 use crate::command_source::CommandSource;
 use crate::environment::Environment;
@@ -71,6 +74,8 @@ pub struct ToolTrust {
     /// Patterns for the names of tools that can be called twice with the same arguments without a
     /// further effect.
     pub idempotent: Vec<String>,
+    /// File and line of the server's table.
+    pub origin: String,
 }
 
 impl ToolTrust {
@@ -81,6 +86,28 @@ impl ToolTrust {
             annotations: true,
             ..Self::default()
         }
+    }
+
+    /// Returns the patterns that match none of the server's tools. A rule about destructive tools
+    /// does not apply to a tool whose name is misspelt here.
+    pub(crate) fn unmatched(&self, server: &str, tools: &[&str]) -> Vec<UnmatchedPattern> {
+        let all = [
+            ("`read_only` pattern", &self.read_only),
+            ("`destructive` pattern", &self.destructive),
+            ("`idempotent` pattern", &self.idempotent),
+        ];
+        let all = all.into_iter().flat_map(|(kind, patterns)| {
+            let of_kind = patterns.iter().map(move |pattern| (kind, pattern));
+            of_kind.filter(move |(_, pattern)| !tools.iter().any(|tool| is_match(pattern, tool)))
+        });
+        let unmatched = all.map(|(kind, pattern)| UnmatchedPattern {
+            origin: self.origin.clone(),
+            kind,
+            pattern: pattern.clone(),
+            of: format!("tool of `{server}`"),
+            closest: closest(pattern, tools.iter().copied()).map(str::to_owned),
+        });
+        unmatched.collect()
     }
 }
 

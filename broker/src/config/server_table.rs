@@ -72,6 +72,7 @@ impl ServerTable {
             read_only: self.read_only.clone(),
             destructive: self.destructive.clone(),
             idempotent: self.idempotent.clone(),
+            origin: origin.clone(),
         };
         Ok(DeclaredServer {
             target: self.target().map_err(wrong)?,

@@ -33,9 +33,9 @@ pub struct Explanation {
     pub told: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
-    /// The assumption behind the decision about a hypothetical call.
+    /// The assumptions behind the decision about a hypothetical call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assuming: Option<&'static str>,
+    pub assuming: Option<String>,
     /// What people had declassified in the session before the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub declassified: Vec<Declassification>,
@@ -72,7 +72,7 @@ pub fn explanation(explained: &Explanation) -> String {
     for it in &explained.declassified {
         say("session:", &declassification(it));
     }
-    if let Some(assuming) = explained.assuming {
+    if let Some(assuming) = &explained.assuming {
         say("assuming:", assuming);
     }
     text

@@ -195,10 +195,7 @@ fn explain_names_rule_that_always_denies_tool() {
     let args = ["policy", "explain", &call, "--policy", "rules", "--demo"];
     let args = [&args[..], &["--config", "airlock.toml"]].concat();
     let explained = home.run(args).expect_code(0);
-    for part in [
-        "decision: denied (denied)",
-        "why: rule deny 'demo.tickets_*' (",
-    ] {
+    for part in ["decision: denied\n", "why: rule deny 'demo.tickets_*' ("] {
         assert!(explained.stdout.contains(part), "{part}\n{explained}");
     }
 }
@@ -253,5 +250,5 @@ fn explain_covers_own_tools() {
     assert!(found.contains("allowed"), "{found}");
     let value = json!({"value": "Ada, 36", "schema": {"type": "object"}});
     let found = explain(json!({"tool": "airlock.extract", "args": value}));
-    assert!(found.contains("denied (denied)"), "{found}");
+    assert!(found.contains("decision: denied\n"), "{found}");
 }

@@ -16,6 +16,7 @@ mod mistakes;
 mod policy;
 mod policy_can;
 mod policy_diff;
+mod policy_facts;
 mod policy_init;
 mod policy_prove;
 mod policy_sources;

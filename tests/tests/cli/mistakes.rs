@@ -72,7 +72,7 @@ fn commands_and_flags() -> Vec<Mistake> {
         mistake("run", "").then("`airlock run -e", "run -e 'return 1 + 1'"),
         mistake("run - --watch", "").then("`airlock run FILE --watch`", "run triage.js"),
         mistake("runs show", "").then("add <RUN>", "runs show RUN"),
-        mistake("policy check", "").then("add <FOLDER>...", "policy check policies --demo"),
+        mistake("policy check", "").then("name a folder, or add", "policy check policies --demo"),
         mistake("sessions declassify s private", "")
             .then("--by <PERSON>", "sessions declassify work private --by Ann"),
     ]

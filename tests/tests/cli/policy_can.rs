@@ -96,7 +96,7 @@ fn can_auto_prints_text_and_sarif() {
     let home = home();
     let text = can(&home, &["--auto", "mail.send"]).expect_code(0).stdout;
     assert!(
-        text.starts_with("mail.send\n  without asking: yes\n    {\"tool\":"),
+        text.starts_with("mail.send: some calls are allowed without a person\n  without asking: yes\n    {\"tool\":"),
         "{text}"
     );
     assert!(
@@ -195,7 +195,7 @@ fn can_with_patterns_alone_reports_no_approval() {
     ];
     let text = home.run(args).expect_code(0).stdout;
     assert!(
-        text.contains("mail.burn\n  without asking: never"),
+        text.contains("mail.burn: every call is denied\n  without asking: never"),
         "{text}"
     );
     let assumed = "assuming: a call that no rule matches is denied";

@@ -81,7 +81,7 @@ fn level(home: &Home, folder: &str, call: &Value) -> &'static str {
         ("decision: allowed", "allow"),
         ("decision: a person is asked; a grant", "ask"),
         ("decision: a person is asked; only", "ask-call"),
-        ("decision: denied (denied)", "deny"),
+        ("decision: denied\n", "deny"),
     ];
     let found = of.iter().find(|(words, _)| explained.contains(words));
     found.unwrap_or_else(|| panic!("{explained}")).1
@@ -517,4 +517,34 @@ fn diff_without_configuration_is_open_where_labels_decide() {
         .expect_code(0)
         .json();
     assert_eq!(same["change"], "equal", "{same}");
+}
+
+/// The rules of the configuration are in force in a run, and hide a difference between two folders.
+#[test]
+fn diff_compares_only_the_named_folders() {
+    const OLD: &str = "send permit ; send forbid when { context.args.count > 5 }";
+    for config in [
+        "policies = [\"old\"]",
+        "policies = [\"copy\"]",
+        "tighten = [\"strict\"]",
+    ] {
+        let home = home(OLD, "send permit");
+        home.write("copy/a.cedar", folder(OLD).replace("@id(\"r", "@id(\"copy"));
+        let strict = folder("send forbid when { context.args.count > 5 }");
+        home.write("strict/a.cedar", strict.replace("@id(\"r", "@id(\"strict"));
+        home.write("airlock.toml", config);
+        let found = diff(&home, &["--config", "airlock.toml"]).expect_code(32);
+        assert!(found.stdout.contains("mail.send: widened\n"), "{found}");
+        let ignored = found.stderr.contains("do not count here");
+        assert_eq!(ignored, !config.contains("\"old\""), "{config}: {found}");
+    }
+    // An empty new folder denies every call, although the configured rules permit some.
+    let home = home(OLD, "");
+    home.write("airlock.toml", "policies = [\"old\"]");
+    let found = diff(&home, &["--config", "airlock.toml", "--json"]);
+    assert_eq!(
+        found.json()["tools"][1]["narrowed"]["found"],
+        true,
+        "{found}"
+    );
 }

@@ -370,3 +370,130 @@ fn grants_are_checked_with_rules() {
         .expect_code(30)
         .expect_stderr("none.toml cannot be read");
 }
+
+/// A misspelt name in a group, or in the list of destructive tools, removes a tool from every rule
+/// about them.
+#[test]
+fn misspelt_tool_in_group_or_mark_is_a_finding() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    rule(
+        &home,
+        "forbid(principal, action in Action::\"group:denied\", resource);",
+    );
+    let from = ["--from", "mail.json", "--config", "airlock.toml"];
+    let servers = "[servers.mail]\ncommand = \"none\"\n";
+    for (config, expected) in [
+        (
+            "[groups]\ndenied = [\"mail.draft\",\n\"mail.drafd\"]\n".to_owned(),
+            [
+                "airlock.toml:3:1: the group pattern 'mail.drafd' matches no tool\n",
+                " next: did you mean `mail.draft`?\n",
+            ],
+        ),
+        (
+            format!("[groups]\ndenied = []\n{servers}destructive = [\"drafd\"]\n"),
+            [
+                "the `destructive` pattern 'drafd' matches no tool of `mail`\n",
+                " next: did you mean `draft`?\n",
+            ],
+        ),
+    ] {
+        home.write("airlock.toml", config);
+        let found = check(&home, &from).expect_code(32);
+        for part in expected.into_iter().chain([" code: pattern-unmatched\n"]) {
+            assert!(found.stdout.contains(part), "{part}\n{found}");
+        }
+    }
+    home.write("airlock.toml", "[groups]\ndenied = [\"mail.dr*\"]\n");
+    check(&home, &from).expect_code(0);
+    // A run says so when it starts.
+    home.write(
+        "airlock.toml",
+        "[groups]\ndenied = [\"demo.tickets_lst\"]\n",
+    );
+    let run = [
+        "run",
+        "--demo",
+        "--no-ask",
+        "--config",
+        "airlock.toml",
+        "-e",
+        "return 1",
+    ];
+    let ended = home.run(run).expect_code(0);
+    for part in [
+        "the group pattern 'demo.tickets_lst' matches no tool (airlock.toml:2)",
+        "did you mean `demo.tickets_list`?",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}\n{ended}");
+    }
+}
+
+#[test]
+fn misspelt_server_or_class_of_labels_is_one_finding() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    rule(
+        &home,
+        "forbid(principal, action, resource) when { context.labels.contains(\"private:mial\") };",
+    );
+    let from = ["--from", "mail.json", "--config", "airlock.toml"];
+    let config = "[labels.mail]\nreads = [\"private:mail\"]\nwrites = []\n";
+    home.write("airlock.toml", config);
+    let found = check(&home, &from).expect_code(32);
+    for part in [
+        "`labels` never contains `private:mial`\n",
+        "did you mean `private:mail`?",
+    ] {
+        assert!(found.stdout.contains(part), "{part}\n{found}");
+    }
+    rule(
+        &home,
+        "permit(principal, action == Action::\"mail.draft\", resource);",
+    );
+    check(&home, &from).expect_code(0);
+    let more = format!("{config}[labels.mial.tools.x]\nwrites = []\n");
+    home.write("airlock.toml", more.replace("labels.mail", "labels.mial"));
+    let found = check(&home, &from).expect_code(32);
+    assert!(
+        found.stdout.contains("there is no server `mial`\n"),
+        "{found}"
+    );
+    assert!(found.stdout.contains("did you mean `mail`?"), "{found}");
+    assert_eq!(found.stdout.matches(" code: label-").count(), 1, "{found}");
+}
+
+/// Without a folder, the rules of the configuration are checked, patterns included.
+#[test]
+fn configuration_is_checked_without_a_folder() {
+    let home = Home::new();
+    home.write("mail.json", mail().to_string());
+    home.write("airlock.toml", "[rules]\nask = [\"mail.drafd\"]\n");
+    let from = ["--from", "mail.json"];
+    let args = ["policy", "check", "--config", "airlock.toml"];
+    let found = home.run([&args[..], &from[..]].concat()).expect_code(32);
+    assert!(
+        found.stdout.contains(" code: pattern-unmatched\n"),
+        "{found}"
+    );
+    assert!(found.stdout.contains("1 pattern, 1 warning\n"), "{found}");
+    let permit = "permit(principal, action == Action::\"mail.draft\", resource);";
+    rule(&home, permit);
+    home.write("airlock.toml", "policies = [\"rules\"]\n");
+    let found = home.run([&args[..], &from[..]].concat()).expect_code(0);
+    assert!(found.stdout.starts_with("1 rules, "), "{found}");
+    // A named folder is checked alone: its rules may have the ids of the configured ones.
+    let text = std::fs::read_to_string(home.path().join("rules/a.cedar")).unwrap();
+    home.write("new/a.cedar", text);
+    let args = ["policy", "check", "new", "--config", "airlock.toml"];
+    let found = home.run([&args[..], &from[..]].concat()).expect_code(0);
+    assert!(found.stderr.contains("rules` do not count here"), "{found}");
+    let nothing = home
+        .run(["policy", "check", "--from", "mail.json"])
+        .expect_code(2);
+    assert!(
+        nothing.stderr.contains("there is nothing to check"),
+        "{nothing}"
+    );
+}

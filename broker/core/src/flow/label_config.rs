@@ -4,6 +4,7 @@
 //! overrides tables with `*`. If several tables with `*` match, the stricter value counts. A tool
 //! without any table counts as able to read and write everything.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use codegen::closest::closest;
@@ -45,6 +46,8 @@ pub struct UnmatchedLabelRule {
     /// Whether this is certainly a mistake: the server is known, or its name is close to a known
     /// one. Otherwise the table may be meant for another run.
     pub is_certain: bool,
+    /// Whether the name of the server matches nothing.
+    pub is_server: bool,
 }
 
 /// A labelled argument that a tool does not have.
@@ -144,6 +147,7 @@ impl LabelConfig {
                 found.push(UnmatchedLabelRule {
                     is_certain: closest.is_some(),
                     closest: closest.map(str::to_owned),
+                    is_server: true,
                     ..saying.unfitting(format!("there is no server `{}`", saying.server))
                 });
                 continue;
@@ -188,18 +192,32 @@ impl LabelConfig {
         found
     }
 
-    /// Returns the tables of servers with known tools that match none of these tools.
+    /// Returns the tables of servers with known tools that match none of these tools, and the first
+    /// table of each server whose name is close to the name of a server with known tools.
     #[must_use]
     pub fn unmatched(&self, tools: &[ToolId]) -> Vec<UnmatchedLabelRule> {
-        let of_server = |rule: &LabelRule| {
-            let own = tools.iter().filter(|it| *it.server.0 == *rule.server);
-            own.collect::<Vec<_>>()
-        };
-        let unmatched = self.0.iter().filter_map(|rule| {
-            let own = of_server(rule);
-            (!own.is_empty()).then(|| rule.without_tools(&own))?
-        });
-        unmatched.collect()
+        let servers: BTreeSet<&str> = tools.iter().map(|it| &*it.server.0).collect();
+        let mut unmatched: Vec<UnmatchedLabelRule> = Vec::new();
+        for rule in &self.0 {
+            let own: Vec<&ToolId> = tools
+                .iter()
+                .filter(|it| *it.server.0 == *rule.server)
+                .collect();
+            if !own.is_empty() {
+                unmatched.extend(rule.without_tools(&own));
+                continue;
+            }
+            let is_again = unmatched.iter().any(|it| it.server == rule.server);
+            let closest = closest(&rule.server, servers.iter().copied());
+            if let Some(closest) = closest.filter(|_| !is_again) {
+                unmatched.push(UnmatchedLabelRule {
+                    closest: Some(closest.to_owned()),
+                    is_server: true,
+                    ..rule.unfitting(format!("there is no server `{}`", rule.server))
+                });
+            }
+        }
+        unmatched
     }
 
     /// Returns the tools that no table describes, each with the place of the table that is closest
@@ -312,6 +330,7 @@ impl LabelRule {
             what,
             closest: None,
             is_certain: true,
+            is_server: false,
         }
     }
 }

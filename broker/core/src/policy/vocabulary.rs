@@ -34,8 +34,17 @@ pub struct Vocabulary {
     pub groups: BTreeSet<String>,
     /// Servers of this run whose tools are not known yet.
     pub unseen: BTreeSet<String>,
-    /// Names of the configured roots; empty if they are not known.
+    /// What the configuration names; `None` if no configuration is known.
+    pub configured: Option<ConfiguredWords>,
+}
+
+/// The names in a configuration that facts can contain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfiguredWords {
+    /// Names of the roots.
     pub roots: BTreeSet<String>,
+    /// All labels of tools and of the input, such as `private:mail`.
+    pub labels: BTreeSet<String>,
 }
 
 /// One tool: its groups, and its arguments as far as Cedar can express them.
@@ -54,7 +63,7 @@ impl Vocabulary {
             tools: BTreeMap::new(),
             groups: [READ_ONLY, DESTRUCTIVE].map(str::to_owned).into(),
             unseen: BTreeSet::new(),
-            roots: BTreeSet::new(),
+            configured: None,
         }
     }
 
@@ -105,11 +114,6 @@ impl Vocabulary {
     /// known; until then these rules apply to nothing.
     pub fn add_unseen(&mut self, server: &str) {
         self.unseen.insert(server.to_owned());
-    }
-
-    /// Adds a configured root.
-    pub fn add_root(&mut self, name: &str) {
-        self.roots.insert(name.to_owned());
     }
 
     /// Returns the groups and tags that tool files have added.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy::pst::{Expr, PatternElem};
+use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem};
 use codegen::closest::closest;
 
 use super::Advice;
@@ -41,7 +41,9 @@ impl Advice<'_> {
         if let Expr::Like { expr, pattern } = seen.expr {
             return self.pattern(seen, expr, pattern);
         }
-        for (way, text) in compared(form) {
+        let equal = equal_sets(seen.expr);
+        let equal = equal.iter().map(|(way, text)| (way, text.as_str()));
+        for (way, text) in compared(form).into_iter().chain(equal) {
             let way: Vec<&str> = way.iter().map(String::as_str).collect();
             let finding = match way.as_slice() {
                 [ARGS, name, ..] => self
@@ -97,7 +99,7 @@ impl Advice<'_> {
         let instead = matches!(
             seen.expr,
             Expr::BinaryOp {
-                op: cedar_policy::pst::BinaryOp::Eq,
+                op: BinaryOp::Eq,
                 ..
             }
         )
@@ -130,8 +132,10 @@ impl Advice<'_> {
 
     /// Reports a text whose spelling differs from the form that the broker uses for a fact.
     fn spelt_so(&self, seen: &PlacedPart<'_>, fact: &str, text: &str) -> Option<Finding> {
-        if fact == "path_roots" {
-            return self.root(seen, text);
+        match fact {
+            "path_roots" => return self.root(seen, text),
+            "labels" => return self.label(seen, text),
+            _ => {}
         }
         let (instead, why) = match fact {
             "dest_hosts" => (
@@ -160,8 +164,8 @@ impl Advice<'_> {
     }
 
     fn root(&self, seen: &PlacedPart<'_>, text: &str) -> Option<Finding> {
-        let roots = &self.vocabulary.roots;
-        if roots.is_empty() || text == OUTSIDE || roots.contains(text) {
+        let roots = &self.vocabulary.configured.as_ref()?.roots;
+        if text == OUTSIDE || roots.contains(text) {
             return None;
         }
         let all: Vec<&str> = roots.iter().map(String::as_str).chain([OUTSIDE]).collect();
@@ -169,6 +173,26 @@ impl Advice<'_> {
         let why = format!("the possible values are {}", all.join(", "));
         let meant = closest(text, all.iter().copied());
         Some(self.other_text(seen, Kind::RootUnknown, (&what, &why), text, meant))
+    }
+
+    /// Reports a class of private data that no configured label names, such as `private:mial`.
+    fn label(&self, seen: &PlacedPart<'_>, text: &str) -> Option<Finding> {
+        let labels = &self.vocabulary.configured.as_ref()?.labels;
+        if !text.starts_with("private:") || labels.contains(text) {
+            return None;
+        }
+        let classes = labels.iter().map(String::as_str);
+        let classes: Vec<&str> = classes.filter(|it| it.starts_with("private:")).collect();
+        let what = format!("`labels` never contains `{text}`");
+        let why = match classes.is_empty() {
+            true => "the configuration has no label with a class".to_owned(),
+            false => format!(
+                "the classes in the configuration are {}",
+                classes.join(", ")
+            ),
+        };
+        let meant = closest(text, classes.iter().copied());
+        Some(self.other_text(seen, Kind::ValueMisspelt, (&what, &why), text, meant))
     }
 
     /// Returns a finding at a text, with another text as replacement.
@@ -215,6 +239,31 @@ fn written(ask: &Ask) -> Vec<(&Vec<String>, &str)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the texts of a set that is compared by `==` or `!=`, such as
+/// `context.path_roots == ["data"]`, each with the path of the other side.
+fn equal_sets(expr: &Expr) -> Vec<(Vec<String>, String)> {
+    let Expr::BinaryOp {
+        op: BinaryOp::Eq | BinaryOp::NotEq,
+        left,
+        right,
+    } = expr
+    else {
+        return Vec::new();
+    };
+    let (read, items) = match (&**left, &**right) {
+        (read, Expr::Set(items)) | (Expr::Set(items), read) => (read, items),
+        _ => return Vec::new(),
+    };
+    let Some(way) = way(read) else {
+        return Vec::new();
+    };
+    let text = |item: &Expr| match item {
+        Expr::Literal(Literal::String(text)) => Some((way.clone(), text.to_string())),
+        _ => None,
+    };
+    items.iter().filter_map(|item| text(item)).collect()
 }
 
 /// Splits `*@ours.example`: the text after the star, the name in it, and the fact for such names.

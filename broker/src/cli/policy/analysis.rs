@@ -1,10 +1,12 @@
 //! Code that the commands with proofs share: the tools in question, the calls that are tried first,
 //! and the assumptions of every answer.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use airlock_core::catalog::{OWN_SERVER, ToolOwner};
+use airlock_core::facts::OUTSIDE;
 use airlock_core::id::ToolId;
 use airlock_core::policy::{Place, Policies, Rule, Vocabulary};
 use airlock_core::problem::Problem;
@@ -43,8 +45,25 @@ fn around(flow: &FlowConfig) -> FlowSettings {
     FlowSettings {
         known: Arc::new(flow.known.clone()),
         roots: Arc::new(flow.roots.keys().cloned().collect()),
+        example_paths: Arc::new(example_paths(&flow.roots)),
         label_assumption: label_assumption(flow),
     }
+}
+
+/// Returns a path under each root, and one outside of all of them.
+fn example_paths(roots: &BTreeMap<String, PathBuf>) -> BTreeMap<String, String> {
+    const FILE: &str = "x";
+    const ELSEWHERE: &str = "/elsewhere/x";
+    if roots.is_empty() {
+        return BTreeMap::new();
+    }
+    let is_under = |path: &PathBuf| Path::new(ELSEWHERE).starts_with(path);
+    let outside = (!roots.values().any(is_under)).then(|| (OUTSIDE.into(), ELSEWHERE.into()));
+    let inside = roots.iter().filter_map(|(name, path)| {
+        let path = path.join(FILE);
+        Some((name.clone(), path.to_str()?.to_owned()))
+    });
+    inside.chain(outside).collect()
 }
 
 /// Without a configuration, nothing is known about the labels that runs use.
@@ -177,7 +196,8 @@ pub(super) fn subjects(
 fn nothing_fits(wanted: &str, names: &[String]) -> Problem {
     let why = match wanted.split_once('.') {
         Some((OWN_SERVER, _)) => {
-            "airlock's own tools that reach no server need no rule and are not analysed"
+            "airlock's own tools that reach no server need no rule that permits them and are not \
+             analysed; a rule can still forbid them"
         }
         _ => "",
     };

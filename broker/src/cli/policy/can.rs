@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::analysis::{self, Basis, Coverage};
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::SourceOptions;
+use super::sources::{Folders, SourceOptions};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
@@ -50,7 +50,10 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     let format = options.format.format();
     let folders = options.folders.clone();
     let tightening = options.sources.tightening().to_vec();
-    let opened = match options.sources.open(options.folders, environment, screen) {
+    let opened = match options
+        .sources
+        .open(Folders::Added(options.folders), environment, screen)
+    {
         Ok(opened) => opened,
         Err(error) => return super::unusable(error, format != PolicyFormat::Text),
     };
@@ -127,7 +130,7 @@ impl Shown<'_> {
 
 /// Formats the tool's name, then its answer for each level.
 fn of_tool(tool_answers: &ToolAnswers) -> String {
-    let mut text = format!("{}\n", tool_answers.tool);
+    let mut text = format!("{}: {}\n", tool_answers.tool, headline(tool_answers));
     for answer in &tool_answers.answers {
         let how = words(answer.level);
         match &answer.found {
@@ -148,6 +151,27 @@ fn of_tool(tool_answers: &ToolAnswers) -> String {
         }
     }
     text
+}
+
+/// Says in a few words how calls of a tool can be decided.
+fn headline(tool_answers: &ToolAnswers) -> String {
+    let answers = &tool_answers.answers;
+    let possible = answers.iter().filter_map(|it| match (&it.found, it.level) {
+        (Reachability::Example(_), Level::Allow) => Some("some calls are allowed without a person"),
+        (Reachability::Example(_), Level::AskRun) => Some("for some, a grant is enough"),
+        (Reachability::Example(_), Level::AskCall) => Some("some need an approval of each call"),
+        _ => None,
+    });
+    let mut parts: Vec<&str> = possible.collect();
+    let is_open = |it: &LevelAnswer| matches!(it.found, Reachability::Open { .. });
+    if answers.iter().any(is_open) {
+        parts.push("some answers are open");
+    }
+    match (parts.is_empty(), answers.len()) {
+        (false, _) => parts.join("; "),
+        (true, 1) => "no call is allowed without a person".to_owned(),
+        (true, _) => "every call is denied".to_owned(),
+    }
 }
 
 fn words(level: Level) -> &'static str {

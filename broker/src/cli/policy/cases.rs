@@ -14,6 +14,7 @@ use codegen::closest::closest;
 use serde::Serialize;
 
 use super::check;
+use super::facts::{CallFacts, all_pinned};
 use super::format::{Files, PolicyFormat};
 use super::table::{self, CaseFile, KnownTools, PolicyCase};
 use crate::broker::vocabulary_of;
@@ -86,7 +87,15 @@ impl TestOptions {
         };
         found.problems.iter().for_each(|it| screen.warning(it));
         let vocabulary = vocabulary_of(&config, &found.descriptions);
-        Ok(KnownTools::new(vocabulary, &found.descriptions))
+        let known = KnownTools::new(vocabulary, &found.descriptions);
+        if !config.flow.is_configured {
+            return Ok(known);
+        }
+        let facts = CallFacts::new(&config);
+        Ok(known.with_facts(match self.from.is_empty() {
+            true => facts.with_pinned(all_pinned(&found.descriptions)),
+            false => facts,
+        }))
     }
 
     fn format(&self) -> TestFormat {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use airlock_core::catalog::OWN_SERVER;
 use airlock_core::flow::LabelMisfit;
 use airlock_core::id::ToolId;
 use airlock_core::policy::{Finding, Kind, Place, Policies, Severity};
@@ -17,20 +18,21 @@ use serde_json::{Value, json};
 
 use super::format::{Files, FormatOptions, PolicyFormat};
 use super::proofs::{ProofOptions, Proofs};
-use super::sources::{LoadError, RuleSources, SourceOptions};
+use super::sources::{Folders, LoadError, RuleSources, SourceOptions};
 use crate::broker::misfits;
 use crate::broker::tool_discovery::{self, OwnTools};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
-use crate::config::{Environment, grants};
-use crate::render::{self, Sarif, SarifLevel, SarifResult, Style};
+use crate::config::{Environment, UnmatchedPattern, grants};
+use crate::render::{self, Sarif, SarifLevel, SarifResult, Style, counted};
 use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PolicyCheckOptions {
-    /// Folders of rules, or single files
-    #[arg(value_name = "FOLDER", required = true)]
+    /// Folders of rules, or single files. The folders of the configuration are then not checked
+    /// [default: the folders of the configuration]
+    #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     /// Ignore a warning, in all rules or in one rule; errors cannot be ignored
     #[arg(long, value_name = "CODE[:RULE]")]
@@ -53,28 +55,39 @@ pub(super) fn run(
 ) -> Outcome {
     let exceptions = options.except.iter().map(|it| Exception::read(it));
     let exceptions: Vec<Exception> = exceptions.collect::<Result<_, _>>()?;
-    let folders = options.folders.clone();
     let tightening = options.sources.tightening().to_vec();
-    let mut checked = match options.sources.open(options.folders, environment, screen) {
-        Ok(opened) => match opened.rules.policies() {
-            Some(policies) => {
-                let mut checked = PolicyCheckReport::new(policies);
-                checked.findings.extend(configured(&opened));
-                if options.proofs.prove {
-                    let around = (environment, screen);
-                    let about = (&opened, policies);
-                    checked.prove(&options.proofs, about, around, &folders)?;
-                }
-                checked
+    let folders = match options.folders.is_empty() {
+        true => options.sources.configured_paths(environment)?,
+        false => options.folders.clone(),
+    };
+    let named = Folders::Only(options.folders);
+    let guesses = options.sources.guesses();
+    let mut checked = match options.sources.open(named, environment, screen) {
+        Ok(opened) => {
+            note_ignored(&opened.ignored, "check", screen);
+            let policies = opened.rules.policies();
+            let mut checked =
+                policies.map_or_else(PolicyCheckReport::default, PolicyCheckReport::new);
+            let is_empty = policies.is_none() && opened.rules.rules().is_empty();
+            if is_empty && !opened.flow.is_configured && options.grants.is_empty() {
+                return Err(nothing_to_check());
             }
-            None => PolicyCheckReport::default(),
-        },
+            checked.patterns = opened.rules.rules().len();
+            checked.findings.extend(configured(&opened));
+            if let Some(policies) = policies.filter(|_| options.proofs.prove) {
+                let around = (environment, screen);
+                let about = (&opened, policies);
+                checked.prove(&options.proofs, about, around, &folders)?;
+            }
+            checked
+        }
         Err(LoadError::Rules(findings)) => PolicyCheckReport {
             findings,
             ..PolicyCheckReport::default()
         },
         Err(LoadError::Other(problem)) => return Err(problem),
     };
+    checked.guesses = guesses;
     let mut files = Files::of_rules(folders.iter().chain(&tightening))?;
     let now_ms = Clock::start().now_ms();
     for path in &options.grants {
@@ -85,6 +98,27 @@ pub(super) fn run(
     }
     checked.leave_out(exceptions)?;
     checked.show(options.format.format(), &files, Style::default())
+}
+
+fn nothing_to_check() -> Problem {
+    let why = "the command names no folder of rules and no configuration file";
+    let next = "name a folder, or add `--config FILE` to check its rules, groups and labels";
+    usage("there is nothing to check", why, next)
+}
+
+/// Says which folders of the configuration do not count, because the command names others.
+pub(super) fn note_ignored(ignored: &[PathBuf], command: &str, screen: &Screen) {
+    if ignored.is_empty() {
+        return;
+    }
+    let paths = ignored.iter().map(|it| format!("`{}`", it.display()));
+    let paths = paths.collect::<Vec<_>>().join(", ");
+    screen.warning(&Problem::new(
+        "policies-ignored",
+        format!("the configured rules in {paths} do not count here"),
+        format!("`airlock policy {command}` uses only the folders that the command names"),
+        "name these folders too if they matter",
+    ));
 }
 
 /// Returns the findings about the configuration's patterns and labels.
@@ -129,17 +163,23 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
     };
     let configured = &opened.flow.label_config;
     let labels = misfits(configured, &opened.descriptions);
-    let unmatched = configured.unmatched(&of_servers).into_iter().map(|it| {
-        let next = it.closest.map_or_else(
-            || "correct the name, or remove the table".to_owned(),
-            |meant| format!("did you mean `{meant}`?"),
-        );
-        let what = "these labels match no tool";
-        Finding::new(Kind::LabelUnmatched, place(&it.origin), what, it.what, next)
-    });
-    let missing = configured
+    let unmatched = configured.unmatched(&of_servers);
+    let unmatched = unmatched.into_iter();
+    // A server whose tools are not known here is not misspelt.
+    let unmatched: Vec<_> = unmatched
+        .filter(|it| !it.is_server || !opened.servers.contains(&it.server))
+        .collect();
+    let meant: Vec<_> = unmatched.iter().filter(|it| it.is_server).collect();
+    let is_meant = |tool: &ToolId| {
+        let mut meant = meant.iter().filter_map(|it| it.closest.as_deref());
+        meant.any(|server| server == &*tool.server.0)
+    };
+    let missing: Vec<Finding> = configured
         .missing(&of_servers)
         .into_iter()
+        // Tables with a misspelt server are meant for these tools, and are a finding themselves.
+        // airlock's own tools have no labels of their own.
+        .filter(|(tool, _)| *tool.server.0 != *OWN_SERVER && !is_meant(tool))
         .map(|(tool, origin)| {
             Finding::new(
                 Kind::LabelMissing,
@@ -151,7 +191,20 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
                     tool.server.0, tool.tool.0
                 ),
             )
-        });
+        })
+        .collect();
+    let unmatched = unmatched.into_iter().map(|it| {
+        let next = it.closest.map_or_else(
+            || "correct the name, or remove the table".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        let what = "these labels match no tool";
+        Finding::new(Kind::LabelUnmatched, place(&it.origin), what, it.what, next)
+    });
+    let misspelt = opened.unmatched.iter().map(|it| {
+        let (place, why) = (place(&it.origin), UnmatchedPattern::WHY);
+        Finding::new(Kind::PatternUnmatched, place, it.what(), why, it.next())
+    });
     // If no tools are known, a pattern that matches none is not a finding.
     let tools = (!opened.descriptions.is_empty()).then_some(tools.as_slice());
     let patterns = opened.rules.idle(tools).into_iter().map(pattern);
@@ -160,6 +213,7 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
         .chain(labels)
         .chain(unmatched)
         .chain(missing)
+        .chain(misspelt)
         .collect()
 }
 
@@ -230,12 +284,16 @@ struct PolicyCheckReport {
     findings: Vec<Finding>,
     excepted: usize,
     rules: Vec<String>,
+    /// Number of patterns (`[rules]`).
+    patterns: usize,
     places: BTreeMap<String, Place>,
     idle: Vec<String>,
     digest: String,
     proofs: Option<Proofs>,
     /// Number of grants in the named files.
     grants: Option<usize>,
+    /// Number of guesses that are left in the configuration file, and its name.
+    guesses: Option<(usize, String)>,
 }
 
 impl PolicyCheckReport {
@@ -244,6 +302,7 @@ impl PolicyCheckReport {
         Self {
             findings: advice(policies),
             excepted: 0,
+            patterns: 0,
             rules: policies.rules().iter().map(id).collect(),
             places: policies
                 .rules()
@@ -254,6 +313,7 @@ impl PolicyCheckReport {
             digest: policies.digest().to_string(),
             proofs: None,
             grants: None,
+            guesses: None,
         }
     }
 
@@ -282,7 +342,7 @@ impl PolicyCheckReport {
     /// Applies exceptions. An exception that matches nothing is an error, because it would hide a
     /// later mistake of its kind.
     fn leave_out(&mut self, exceptions: Vec<Exception>) -> Result<(), Problem> {
-        let could_be_there = !self.digest.is_empty();
+        let could_be_there = !self.digest.is_empty() || self.patterns > 0;
         for exception in exceptions {
             let before = self.findings.len();
             self.findings.retain(|finding| !exception.is_about(finding));
@@ -327,6 +387,13 @@ impl PolicyCheckReport {
                 "note: the rule `{id}` applies to no tool of these servers\n"
             ));
         }
+        if let Some((count, file)) = &self.guesses {
+            let guesses = counted(*count, "mark");
+            text.push_str(&format!(
+                "note: {file} has {guesses} `# GUESS`: confirm or correct each guess, and remove \
+                 its mark\n"
+            ));
+        }
         let proofs = self.proofs.as_ref();
         text.push_str(&proofs.map(Proofs::text).unwrap_or_default());
         let summary = render::policy_summary(&self.findings);
@@ -340,8 +407,12 @@ impl PolicyCheckReport {
             Some(1) => "1 grant, ".to_owned(),
             Some(many) => format!("{many} grants, "),
         };
+        let patterns = match self.patterns {
+            0 => String::new(),
+            count => format!("{}, ", counted(count, "pattern")),
+        };
         text.push_str(&match self.digest.is_empty() {
-            true => format!("{grants}{summary}{excepted}\n"),
+            true => format!("{patterns}{grants}{summary}{excepted}\n"),
             false => format!(
                 "{} rules, {grants}{summary}{excepted} ({})\n",
                 self.rules.len(),
@@ -367,6 +438,7 @@ impl PolicyCheckReport {
             "rules": self.rules,
             "idle": self.idle,
             "digest": self.digest,
+            "guesses": self.guesses.as_ref().map_or(0, |(count, _)| *count),
         });
         if let (Some(proofs), Some(members)) = (&self.proofs, shown.as_object_mut()) {
             members.insert("proofs".into(), proofs.json());

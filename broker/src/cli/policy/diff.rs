@@ -8,6 +8,7 @@ use airlock_policy_analysis::{DecisionChange, Example, ToolSubject};
 use serde_json::{Map, Value, json};
 
 use super::analysis::{self, Basis, Coverage};
+use super::check;
 use super::format::{Files, FormatOptions, PolicyFormat};
 use super::sources::SourceOptions;
 use crate::cli::screen::Screen;
@@ -75,6 +76,7 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     };
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
+    check::note_ignored(&before.ignored, "diff", screen);
     let subjects = analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?;
     let seeds = analysis::seeds(&folders, &before.descriptions, screen);
     let mut prover = Prover::find(environment);

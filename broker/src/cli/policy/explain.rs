@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use airlock_core::call::{Args, Call, CallHistory, Site};
 use airlock_core::catalog::ToolOwner;
+use airlock_core::code::Code;
 use airlock_core::facts::Facts;
-use airlock_core::flow::large_texts;
 use airlock_core::id::{CallId, ToolId};
 use airlock_core::journal::{AnswerWord, Body, DecidedEntry, Verdict, VerifiedJournal};
 use airlock_core::json::{self, Bounds};
@@ -20,7 +20,7 @@ use codegen::validate::Validator;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sources::{RuleSources, SourceOptions};
+use super::sources::{Folders, RuleSources, SourceOptions};
 use super::table;
 use crate::broker::tool_discovery;
 use crate::cli::options::usage;
@@ -79,7 +79,10 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
     };
     let explained = if text.trim_start().starts_with('{') {
         let said = read(&text)?;
-        match options.sources.open(options.folders, environment, screen) {
+        match options
+            .sources
+            .open(Folders::Added(options.folders), environment, screen)
+        {
             Ok(opened) => imagined(said, &opened)?,
             Err(error) => return super::unusable(error, is_json),
         }
@@ -179,7 +182,8 @@ fn asked(answer: AnswerWord) -> String {
 }
 
 fn of_decided(run: &str, script: &str, decided: &DecidedEntry, how: &str) -> Explanation {
-    let code = decided.code.map(|code| format!(" ({code})"));
+    let code = decided.code.filter(|code| *code != Code::Denied);
+    let code = code.map(|code| format!(" ({code})"));
     let grant = decided.grant.as_ref().map(|used| {
         format!(
             " by grant {}, use {} of {}",
@@ -224,14 +228,21 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
         Value::Null => Value::Object(serde_json::Map::new()),
         args => args,
     };
-    let mut facts = match said.facts {
-        Value::Null => Facts::default(),
-        facts => table::facts(facts).map_err(unclear)?,
-    };
     let bytes = args.to_string();
     let canonical = Args::parse(bytes.as_bytes(), &Limits::default());
     let canonical = canonical.map_err(|bad| unclear(bad.to_string()))?;
-    facts.large_texts = large_texts(&canonical);
+    let is_explained = table::is_explained(&said.facts);
+    let schema = &description.input_schema;
+    let computed = opened.facts.of(&tool, schema, &canonical, is_explained);
+    let assuming = assuming(&said.facts, &computed);
+    let facts = match said.facts {
+        Value::Null => computed,
+        facts => {
+            let policies = opened.rules.policies();
+            let words = policies.and_then(|it| it.vocabulary().configured.as_ref());
+            table::facts(facts, &computed, words).map_err(unclear)?
+        }
+    };
     let validator = Validator::compile(&description.input_schema);
     let validator = validator.map_err(|bad| unclear(bad.to_string()))?;
     let errors = validator.errors("args", &args);
@@ -249,7 +260,7 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
     };
     let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
     if let Some(denied) = opened.rules.always_denied(owner, &tool) {
-        explained.decision = "denied (denied)".into();
+        explained.decision = "denied".into();
         explained.reasons = denied.reasons;
         return Ok(explained);
     }
@@ -278,14 +289,51 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
             Level::Allow => "allowed",
             Level::AskRun => "a person is asked; a grant for the run is enough",
             Level::AskCall => "a person is asked; only an approval of this call is enough",
-            Level::Deny => "denied (denied)",
+            Level::Deny => "denied",
         }
         .into();
         let gets_through = level < Level::Deny && owner != ToolOwner::OwnLocal;
-        explained.assuming = gets_through.then_some(SHOWN);
+        let shown = gets_through.then(|| SHOWN.to_owned());
+        let assumed: Vec<String> = shown.into_iter().chain(assuming).collect();
+        explained.assuming = (!assumed.is_empty()).then(|| assumed.join("; "));
         (explained.reasons, explained.prompts) = (reasons, prompts);
     }
     Ok(explained)
+}
+
+/// Returns what is assumed about facts that depend on the run and that are not given, and about
+/// given facts that this call does not have.
+fn assuming(said: &Value, computed: &Facts) -> Vec<String> {
+    let run = [
+        ("labels", "untrusted, private"),
+        ("script_trusted", "false"),
+        ("dest_explained", "false"),
+    ];
+    let is_open = |name: &str| {
+        let applies = name != "dest_explained" || computed.dest_explained == Some(false);
+        applies && said.get(name).is_none()
+    };
+    let open = run.iter().filter(|(name, _)| is_open(name));
+    let open: Vec<String> = open
+        .map(|(name, worst)| format!("{name} ({worst})"))
+        .collect();
+    let mut all = Vec::new();
+    if !open.is_empty() {
+        let open = open.join(", ");
+        all.push(format!(
+            "facts that depend on the run have their worst values: {open}"
+        ));
+    }
+    let given = said.get("path_roots");
+    let real = computed.path_roots.as_ref().map(|it| serde_json::json!(it));
+    if let (Some(given), Some(real)) = (given, real)
+        && *given != real
+    {
+        all.push(format!(
+            "`path_roots` is {given}, although the paths of this call lead to {real}"
+        ));
+    }
+    all
 }
 
 fn described<'a>(tool: &ToolId, all: &'a [Description]) -> Result<&'a Description, Problem> {

@@ -15,7 +15,7 @@ use clap::Args;
 use codegen::description::Description;
 use serde_json::json;
 
-use super::sources::{LoadError, SourceOptions};
+use super::sources::{Folders, LoadError, SourceOptions};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::servers::no_servers;
@@ -46,7 +46,9 @@ pub(super) fn run(options: InitOptions, environment: &Environment, screen: &Scre
     for name in [RULES, CASES, CONFIG] {
         refuse_existing(&folder.join(name))?;
     }
-    let opened = options.sources.open(Vec::new(), environment, screen);
+    let opened = options
+        .sources
+        .open(Folders::Added(Vec::new()), environment, screen);
     let opened = opened.map_err(|error| match error {
         LoadError::Other(problem) => problem,
         LoadError::Rules(findings) => {

@@ -19,7 +19,7 @@ use codegen::validate::Validator;
 use serde::Serialize;
 
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::{LoadError, RuleSources, SourceOptions};
+use super::sources::{Folders, LoadError, RuleSources, SourceOptions};
 use crate::broker::tool_discovery;
 use crate::cli::options::{StateOptions, usage};
 use crate::cli::screen::Screen;
@@ -98,7 +98,10 @@ pub(super) fn run(options: ReplayOptions, environment: &Environment, screen: &Sc
     let tightening = options.sources.tightening().to_vec();
     let state = options.sources.state.clone();
     let folders = options.folders.clone();
-    let opened = match options.sources.open(options.folders, environment, screen) {
+    let opened = match options
+        .sources
+        .open(Folders::Added(options.folders), environment, screen)
+    {
         Ok(opened) => opened,
         Err(LoadError::Rules(findings)) => {
             let files = Files::of_rules(folders.iter().chain(&tightening))?;

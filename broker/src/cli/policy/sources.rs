@@ -1,8 +1,10 @@
 //! The tools that rules are checked against: from servers, saved lists, or a lock file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use airlock_core::id::ToolId;
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rules;
@@ -10,13 +12,20 @@ use airlock_policy_analysis::findings_with_checked_fixes;
 use clap::Args;
 use codegen::description::Description;
 
+use super::facts::{CallFacts, all_pinned};
+use crate::broker::tool_discovery::{self, OwnTools};
 use crate::broker::{Broker, BuildError, policy_problems, rules_of};
 use crate::cli::options::{ServerOptions, StateOptions, usage};
 use crate::cli::run::build_problem;
 use crate::cli::runtime;
 use crate::cli::screen::Screen;
 use crate::cli::types::saved;
-use crate::config::{Config, Environment, Flags, FlowConfig};
+use crate::config::{
+    Config, Environment, Flags, FlowConfig, PolicyConfig, ServerConfig, UnmatchedPattern,
+};
+
+/// The mark of `airlock policy init` at what it only guessed.
+const GUESS: &str = "# GUESS: ";
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct SourceOptions {
@@ -39,6 +48,23 @@ pub(super) struct RuleSources {
     pub(super) descriptions: Arc<Vec<Description>>,
     /// The configured labels, roots and destinations.
     pub(super) flow: FlowConfig,
+    /// The patterns of groups and of servers' tables that match no tool.
+    pub(super) unmatched: Vec<UnmatchedPattern>,
+    /// The names of the configured servers.
+    pub(super) servers: BTreeSet<String>,
+    /// The facts of calls, as far as the configuration determines them.
+    pub(super) facts: CallFacts,
+    /// The folders of rules in the configuration that do not count.
+    pub(super) ignored: Vec<PathBuf>,
+}
+
+/// The folders of rules that a command names.
+#[derive(Debug, Clone)]
+pub(super) enum Folders {
+    /// Only these, if there are any. The folders of the configuration do not count.
+    Only(Vec<PathBuf>),
+    /// These and the folders of the configuration, as in a run.
+    Added(Vec<PathBuf>),
 }
 
 /// The reason why rules cannot be used.
@@ -68,7 +94,7 @@ impl SourceOptions {
 
     pub(super) fn open(
         self,
-        folders: Vec<PathBuf>,
+        folders: Folders,
         environment: &Environment,
         screen: &Screen,
     ) -> Result<RuleSources, LoadError> {
@@ -79,7 +105,26 @@ impl SourceOptions {
         }
     }
 
-    /// Opens two folders for the same tools. The tools are those found for the first folder.
+    /// Returns the number of guesses of `airlock policy init` that are left in the configuration
+    /// file, and the name of the file.
+    pub(super) fn guesses(&self) -> Option<(usize, String)> {
+        let path = self.servers.config_file()?;
+        let text = std::fs::read_to_string(path).ok()?;
+        let left = text.lines().filter(|line| line.contains(GUESS)).count();
+        (left > 0).then(|| (left, path.display().to_string()))
+    }
+
+    /// Returns the folders and files of rules that the configuration names.
+    pub(super) fn configured_paths(
+        &self,
+        environment: &Environment,
+    ) -> Result<Vec<PathBuf>, Problem> {
+        let flags = self.clone().into_flags(Folders::Added(Vec::new()))?;
+        Ok(Config::load(flags, environment)?.policies.paths)
+    }
+
+    /// Opens two folders for the same tools, without the rules of the configuration. The tools are
+    /// those found for the first folder.
     pub(super) fn open_pair(
         self,
         old: &Path,
@@ -87,16 +132,20 @@ impl SourceOptions {
         environment: &Environment,
         screen: &Screen,
     ) -> Result<(RuleSources, RuleSources), LoadError> {
-        let folders = |folder: &Path| vec![folder.to_owned()];
+        let folders = |folder: &Path| Folders::Only(vec![folder.to_owned()]);
         let before = self.clone().open(folders(old), environment, screen)?;
         // Both folders are loaded in the same way, whatever the source of the tools was.
         let both = [old, new].map(|folder| -> Result<RuleSources, LoadError> {
             let config = Config::load(self.clone().into_flags(folders(folder))?, environment)?;
             let rules = rules_of(&config, &before.descriptions)?;
             Ok(RuleSources {
+                facts: CallFacts::new(&config),
                 rules: rules.into(),
                 descriptions: Arc::clone(&before.descriptions),
                 flow: config.flow,
+                unmatched: Vec::new(),
+                servers: names(&config.servers),
+                ignored: ignored(&config.policies, &[old, new]),
             })
         });
         let [before, after] = both;
@@ -105,14 +154,16 @@ impl SourceOptions {
 
     fn connect(
         self,
-        folders: Vec<PathBuf>,
+        folders: Folders,
         environment: &Environment,
         screen: &Screen,
     ) -> Result<RuleSources, LoadError> {
         let required = !self.servers.skip_unreachable;
         let config = Config::load(self.into_flags(folders)?, environment)?;
         config.warnings.iter().for_each(|it| screen.warning(it));
-        let flow = config.flow.clone();
+        let (flow, policies) = (config.flow.clone(), config.policies.clone());
+        let servers = config.servers.clone();
+        let facts = CallFacts::new(&config);
         runtime()?.block_on(async {
             let builder = Broker::builder()
                 .config(config)
@@ -121,11 +172,20 @@ impl SourceOptions {
             let broker = builder.build().await?;
             let (rules, descriptions) = (broker.rules(), broker.descriptions());
             let problems = broker.problems();
+            let catalog = broker.catalog();
+            let pinned = catalog
+                .tools()
+                .filter_map(|it| Some((it.id.clone(), it.pinned?)));
+            let facts = facts.with_pinned(pinned);
             broker.close().await;
             let is_shown = |code: &str| matches!(code, "server-unavailable" | "policy-empty");
             let problems = problems.iter().filter(|problem| is_shown(&problem.code));
             problems.for_each(|problem| screen.warning(problem));
             Ok(RuleSources {
+                unmatched: unmatched(&policies, &servers, &descriptions),
+                servers: names(&servers),
+                facts,
+                ignored: ignored(&policies, &[]),
                 rules,
                 descriptions,
                 flow,
@@ -136,7 +196,7 @@ impl SourceOptions {
     /// Reads the tools from a saved list or a lock file. The configuration labels their servers.
     fn read(
         self,
-        folders: Vec<PathBuf>,
+        folders: Folders,
         environment: &Environment,
         screen: &Screen,
     ) -> Result<RuleSources, LoadError> {
@@ -157,21 +217,86 @@ impl SourceOptions {
         let rules = rules_of(&config, &found.descriptions)?;
         let nothing = rules.policies().and_then(policy_problems);
         nothing.iter().for_each(|it| screen.warning(it));
+        let facts = CallFacts::new(&config);
+        let facts = match lock.is_some() {
+            true => facts.with_pinned(all_pinned(&found.descriptions)),
+            false => facts,
+        };
         Ok(RuleSources {
+            facts,
+            unmatched: unmatched(&config.policies, &config.servers, &found.descriptions),
+            servers: names(&config.servers),
+            ignored: ignored(&config.policies, &[]),
             rules: Arc::new(rules),
             descriptions: Arc::new(found.descriptions),
             flow: config.flow,
         })
     }
 
-    fn into_flags(self, folders: Vec<PathBuf>) -> Result<Flags, Problem> {
+    fn into_flags(self, folders: Folders) -> Result<Flags, Problem> {
         let mut flags = self.servers.into_flags()?;
-        flags.policies = folders;
+        (flags.policies, flags.policies_only) = match folders {
+            Folders::Only(folders) => {
+                let is_named = !folders.is_empty();
+                (folders, is_named)
+            }
+            Folders::Added(folders) => (folders, false),
+        };
         flags.tighten = self.tighten;
         flags.state_dir = self.state.state_dir;
         flags.roots_absent = true;
         Ok(flags)
     }
+}
+
+fn names(servers: &[ServerConfig]) -> BTreeSet<String> {
+    servers
+        .iter()
+        .map(|it| it.spec.name.0.to_string())
+        .collect()
+}
+
+/// Returns the folders of the configuration that do not count and that the command does not name.
+fn ignored(policies: &PolicyConfig, named: &[&Path]) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let named = named.iter().map(|it| real(it));
+    let named: Vec<PathBuf> = named
+        .chain(policies.paths.iter().map(|it| real(it)))
+        .collect();
+    let ignored = policies.ignored.iter();
+    ignored
+        .filter(|it| !named.contains(&real(it)))
+        .cloned()
+        .collect()
+}
+
+/// Returns the patterns of the configuration that match no tool. If no tools are known, there are
+/// none.
+fn unmatched(
+    policies: &PolicyConfig,
+    servers: &[ServerConfig],
+    descriptions: &[Description],
+) -> Vec<UnmatchedPattern> {
+    if descriptions.is_empty() {
+        return Vec::new();
+    }
+    let own = OwnTools {
+        discovery: true,
+        extraction: true,
+    };
+    let own = tool_discovery::descriptions(own);
+    let id = |it: &Description| ToolId::parse(&format!("{}.{}", it.server, it.name)).ok();
+    let ids: Vec<ToolId> = descriptions.iter().chain(&own).filter_map(id).collect();
+    let mut unmatched = policies.unmatched(&ids.iter().collect::<Vec<_>>());
+    for server in servers {
+        let name = &*server.spec.name.0;
+        let tools = descriptions.iter().filter(|it| it.server == name);
+        let tools: Vec<&str> = tools.map(|it| it.name.as_str()).collect();
+        if !tools.is_empty() {
+            unmatched.extend(server.trust.unmatched(name, &tools));
+        }
+    }
+    unmatched
 }
 
 /// Quotes a word for a shell if it is not plain.

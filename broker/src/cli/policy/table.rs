@@ -1,16 +1,17 @@
 //! Reads a case file: the cases, and the tools that the cases need. Facts that a case does not give
-//! have their worst value.
+//! are computed from the configuration, if there is one, or have their worst value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use airlock_core::call::Args;
 use airlock_core::catalog::Effects;
-use airlock_core::facts::Facts;
+use airlock_core::facts::{Facts, OUTSIDE};
 use airlock_core::id::ToolId;
+use airlock_core::labels::Label;
 use airlock_core::level::Level;
 use airlock_core::limits::Limits;
-use airlock_core::policy::{Place, Vocabulary};
+use airlock_core::policy::{ConfiguredWords, Place, Vocabulary};
 use airlock_core::problem::Problem;
 use codegen::closest::{closest, closest_tool};
 use codegen::description::Description;
@@ -18,6 +19,8 @@ use codegen::validate::Validator;
 use serde::{Deserialize, Serialize as _};
 use serde_json::{Map, Value, json};
 use toml::Spanned;
+
+use super::facts::CallFacts;
 
 /// The contents of a file, ready to be decided.
 pub(super) struct CaseFile {
@@ -31,9 +34,28 @@ pub(super) struct KnownTools {
     pub(super) vocabulary: Vocabulary,
     pub(super) servers: BTreeSet<String>,
     /// By the tool's name, such as `server.tool`.
-    validators: BTreeMap<String, Arc<Validator>>,
+    tools: BTreeMap<String, TableTool>,
+    /// Computes facts from the configuration, if there is one.
+    facts: Option<CallFacts>,
     /// Whether a case file may describe these tools too. Its own table then counts.
     may_be_described: bool,
+}
+
+/// A tool that cases can call.
+#[derive(Clone)]
+struct TableTool {
+    schema: Arc<Value>,
+    validator: Arc<Validator>,
+}
+
+impl TableTool {
+    fn new(schema: &Value) -> Result<Self, String> {
+        let validator = Validator::compile(schema).map_err(|bad| bad.to_string())?;
+        Ok(Self {
+            schema: Arc::new(schema.clone()),
+            validator: Arc::new(validator),
+        })
+    }
 }
 
 impl Default for KnownTools {
@@ -46,15 +68,24 @@ impl Default for KnownTools {
 impl KnownTools {
     /// A tool whose input schema is invalid is left out, because no call of it can be made.
     pub(super) fn new(vocabulary: Vocabulary, descriptions: &[Description]) -> Self {
-        let validator = |it: &Description| {
-            let validator = Validator::compile(&it.input_schema).ok()?;
-            Some((format!("{}.{}", it.server, it.name), Arc::new(validator)))
+        let tool = |it: &Description| {
+            let tool = TableTool::new(&it.input_schema).ok()?;
+            Some((format!("{}.{}", it.server, it.name), tool))
         };
         Self {
             vocabulary,
             servers: descriptions.iter().map(|it| it.server.clone()).collect(),
-            validators: descriptions.iter().filter_map(validator).collect(),
+            tools: descriptions.iter().filter_map(tool).collect(),
+            facts: None,
             may_be_described: false,
+        }
+    }
+
+    /// Returns the same tools, with facts that are computed from a configuration.
+    pub(super) fn with_facts(self, facts: CallFacts) -> Self {
+        Self {
+            facts: Some(facts),
+            ..self
         }
     }
 
@@ -128,11 +159,11 @@ pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFi
         invalid(&format!("{file}:{line}"), error.message())
     })?;
     let mut vocabulary = known.vocabulary.clone();
-    let mut validators = known.validators.clone();
+    let mut tools = known.tools.clone();
     let mut servers = known.servers.clone();
     for (name, tool) in document.tools {
         let at = format!("{file}, the tool `{name}`");
-        if known.validators.contains_key(&name) && !known.may_be_described {
+        if known.tools.contains_key(&name) && !known.may_be_described {
             let why = "the configuration and the lock file describe this tool already; remove the \
                        table, or test without --config and --lock";
             return Err(invalid(&at, why));
@@ -142,8 +173,8 @@ pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFi
         let listed = json!({"name": &*id.tool.0, "inputSchema": schema});
         let description = Description::parse(&id.server.0, &listed)
             .map_err(|bad| invalid(&at, &bad.to_string()))?;
-        let validator = Validator::compile(&description.input_schema)
-            .map_err(|bad| invalid(&at, &bad.to_string()))?;
+        let checked =
+            TableTool::new(&description.input_schema).map_err(|bad| invalid(&at, &bad))?;
         let effects = Effects {
             read_only: tool.read_only.then_some(true),
             destructive: tool.destructive.then_some(true),
@@ -156,12 +187,17 @@ pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFi
             &codegen::shape::tool_shape(&description),
         );
         vocabulary.add_file_words(&id, &tool.file_groups, &tool.tags);
-        validators.insert(name, Arc::new(validator));
+        tools.insert(name, checked);
         servers.insert(id.server.0.to_string());
     }
+    let around = CaseSurroundings {
+        tools: &tools,
+        facts: known.facts.as_ref(),
+        words: vocabulary.configured.as_ref(),
+    };
     let cases = document.cases.into_iter();
     let cases = cases
-        .map(|case| case.read(file, text, &validators))
+        .map(|case| case.read(file, text, &around))
         .collect::<Result<_, _>>()?;
     Ok(CaseFile {
         vocabulary,
@@ -170,17 +206,59 @@ pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFi
     })
 }
 
+/// The tools that the cases of a file can call, and what the configuration says about them.
+struct CaseSurroundings<'a> {
+    tools: &'a BTreeMap<String, TableTool>,
+    facts: Option<&'a CallFacts>,
+    words: Option<&'a ConfiguredWords>,
+}
+
+impl CaseSurroundings<'_> {
+    fn facts(
+        &self,
+        tool: &ToolId,
+        schema: &Value,
+        args: &Args,
+        said: Value,
+    ) -> Result<Facts, String> {
+        let base = self.facts.map_or_else(Facts::default, |it| {
+            it.of(tool, schema, args, is_explained(&said))
+        });
+        let facts = facts(said, &base, self.words)?;
+        match (&base.path_roots, &facts.path_roots) {
+            (Some(real), given) if given.as_ref().is_none_or(|given| given != real) => {
+                let names = |roots: &BTreeSet<String>| {
+                    let names: Vec<&str> = roots.iter().map(String::as_str).collect();
+                    names.join(", ")
+                };
+                let given = given.as_ref().map_or_else(|| "no root".into(), names);
+                Err(format!(
+                    "no call has such facts: its paths lead to {}, not to {given}; change the \
+                     paths, or remove `path_roots`, which is computed from the configuration",
+                    names(real)
+                ))
+            }
+            _ => Ok(facts),
+        }
+    }
+}
+
+/// Whether the given facts say that trusted sources name every destination.
+pub(super) fn is_explained(said: &Value) -> bool {
+    said.get("dest_explained") == Some(&Value::Bool(true))
+}
+
 impl CaseTable {
     fn read(
         self,
         file: &str,
         text: &str,
-        validators: &BTreeMap<String, Arc<Validator>>,
+        around: &CaseSurroundings<'_>,
     ) -> Result<PolicyCase, Problem> {
         let place = place(file, text, self.name.span().start);
         let name = format!("{file}, the case `{}`", self.name.get_ref());
-        let validator = validators.get(&self.tool).ok_or_else(|| {
-            let known = closest_tool(&self.tool, validators.keys().map(String::as_str));
+        let tool = around.tools.get(&self.tool).ok_or_else(|| {
+            let known = closest_tool(&self.tool, around.tools.keys().map(String::as_str));
             let meant = known.map_or_else(
                 || {
                     let table = format!("write a table [tools.\"{}\"]", self.tool);
@@ -194,17 +272,20 @@ impl CaseTable {
             )
         })?;
         let args = table(self.args);
-        if let Some(error) = validator.errors("args", &args).first() {
+        if let Some(error) = tool.validator.errors("args", &args).first() {
             return Err(invalid(
                 &name,
                 &format!("the arguments do not fit the input schema: {error}"),
             ));
         }
         let args = Args::parse(args.to_string().as_bytes(), &Limits::default());
+        let args = args.map_err(|bad| invalid(&name, &bad.to_string()))?;
+        let id = ToolId::parse(&self.tool).map_err(|bad| invalid(&name, &bad.to_string()))?;
+        let facts = around.facts(&id, &tool.schema, &args, table(self.facts));
         Ok(PolicyCase {
-            tool: ToolId::parse(&self.tool).map_err(|bad| invalid(&name, &bad.to_string()))?,
-            args: args.map_err(|bad| invalid(&name, &bad.to_string()))?,
-            facts: facts(table(self.facts)).map_err(|why| invalid(&name, &why))?,
+            facts: facts.map_err(|why| invalid(&name, &why))?,
+            tool: id,
+            args,
             level: self.level,
             rules: self.rules,
             name: self.name.into_inner(),
@@ -229,17 +310,59 @@ fn place(file: &str, text: &str, at: usize) -> Place {
     }
 }
 
-/// Returns the worst facts, overridden by those that a case gives.
-pub(super) fn facts(said: Value) -> Result<Facts, String> {
+/// Returns these facts, overridden by those that a case gives. `words` are the names in the
+/// configuration.
+pub(super) fn facts(
+    said: Value,
+    base: &Facts,
+    words: Option<&ConfiguredWords>,
+) -> Result<Facts, String> {
     let whole = serialized(&every_fact())?;
-    let mut facts = serialized(&Facts::default())?;
+    let mut facts = serialized(base)?;
     lay_over(&mut facts, said, &whole, "facts")?;
     let facts = Facts::deserialize(facts);
     let facts = facts.map_err(|error| format!("invalid facts: {error}"))?;
+    if let Some(why) = unconfigured(&facts, words) {
+        return Err(why);
+    }
     match impossible(&facts) {
         Some(why) => Err(format!("no call has such facts: {why}")),
         None => Ok(facts),
     }
+}
+
+/// Describes a root or a class of private data that the configuration does not have.
+fn unconfigured(facts: &Facts, words: Option<&ConfiguredWords>) -> Option<String> {
+    let meant = |meant: Option<&str>| {
+        let meant = meant.map(|it| format!("; did you mean `{it}`?"));
+        meant.unwrap_or_default()
+    };
+    for root in facts
+        .path_roots
+        .iter()
+        .flatten()
+        .filter(|it| *it != OUTSIDE)
+    {
+        let close = match words {
+            Some(words) if words.roots.contains(root) => continue,
+            Some(words) => {
+                let all = words.roots.iter().map(String::as_str);
+                closest(root, all.chain([OUTSIDE]))
+            }
+            // Without a configuration, the names of the roots are not known.
+            None => match closest(root, [OUTSIDE]) {
+                Some(close) => Some(close),
+                None => continue,
+            },
+        };
+        return Some(format!("there is no root `{root}`{}", meant(close)));
+    }
+    let labels = &words?.labels;
+    let mut classes = facts.labels.iter().map(Label::as_str);
+    let is_unknown = |it: &&str| it.starts_with("private:") && !labels.contains(*it);
+    let class = classes.find(is_unknown)?;
+    let close = closest(class, labels.iter().map(String::as_str));
+    Some(format!("no configured label is `{class}`{}", meant(close)))
 }
 
 /// Describes facts that no call can have; a case with them would test nothing.

@@ -482,6 +482,7 @@ fn compare(dice: &mut Dice, prover: &mut Prover, tally: &mut Tally) -> Option<()
             true => LabelAssumption::Configured,
             false => LabelAssumption::Any,
         },
+        ..FlowSettings::default()
     };
     let mut rules: Vec<RandomRule> = (0..2 + dice.below(4)).map(|_| rule(dice, kind)).collect();
     // Without a rule like this, most calls would be denied by most rules.

@@ -62,9 +62,10 @@ pub(super) fn rules(tools: &[GuessedTool]) -> String {
 
 pub(super) fn cases(tools: &[GuessedTool]) -> String {
     let mut text = String::from(
-        "# Written by `airlock policy init`, to be edited. A fact that a case does not give takes its\n\
-         # worst value. Run them with `airlock policy test FOLDER --config FOLDER/airlock.toml` and\n\
-         # `--lock FILE` or `--from FILE`, which name the tools.\n",
+        "# Written by `airlock policy init`, to be edited. A fact that a case does not give follows\n\
+         # from the labels and roots in airlock.toml, or has its worst value. Run the cases with\n\
+         # `airlock policy test FOLDER --config FOLDER/airlock.toml` and `--lock FILE` or\n\
+         # `--from FILE`, which name the tools.\n",
     );
     let mut first = None;
     for tool in tools {
@@ -79,7 +80,7 @@ pub(super) fn cases(tools: &[GuessedTool]) -> String {
         let (name, facts, level, rule) = match (tool.only_reads, tool.destroys) {
             (true, _) => (
                 "permitted, whatever the run has read",
-                "writes = { external = false, state = false }, labels = [\"private\", \"untrusted\"]",
+                "labels = [\"private\", \"untrusted\"]",
                 "allow",
                 "reads",
             ),
@@ -103,7 +104,8 @@ pub(super) fn cases(tools: &[GuessedTool]) -> String {
         text.push_str(&case(
             &format!("private data in {id} for an unknown destination is asked about each time"),
             (&id, example),
-            "labels = [\"private\"], dest_explained = false",
+            "writes = { external = true, state = false }, labels = [\"private\"], \
+             dest_explained = false",
             ("ask-call", "private-to-unknown"),
         ));
         text.push_str(&case(
@@ -118,7 +120,7 @@ pub(super) fn cases(tools: &[GuessedTool]) -> String {
             text.push_str(&case(
                 &format!("{id} is asked about if its labels say that it writes"),
                 (&id, example),
-                "labels = []",
+                "writes = { external = true, state = true }, labels = []",
                 ("ask", "asks"),
             ));
         }
@@ -145,7 +147,8 @@ fn case(
 pub(super) const CONFIG_HEADER: &str = "\
 # Written by `airlock policy init`, to be edited. Use it beside the configuration of your
 # servers: `airlock run SCRIPT --mcp-config FILE --config FOLDER/airlock.toml`. If your
-# servers are in an airlock.toml, move these tables into that file.
+# servers are in an airlock.toml, move these tables into that file, write
+# `policies = [\"FOLDER\"]` there, and name that file with --config in every command.
 #
 ";
 
