@@ -226,3 +226,16 @@ fn run_without_approver_says_that_no_grant_is_enough() {
     let said = "no grant would have been enough, because the rules ask about each of these calls";
     assert!(ended.stderr.contains(said), "{ended}");
 }
+
+#[test]
+fn text_that_is_not_cedar_is_explained_where_the_mistake_is() {
+    check_found(
+        "forbid(principal, action, resource) when { contex.labels.contains(\"private\") };",
+        &["rules/a.cedar:4:44: ", " next: did you mean `context`?\n"],
+    );
+    check_found(
+        "forbid(principal, action, resource)\n\n\
+         @id(\"y\") @owner(\"o\") @reason(\"r\") forbid(principal, action, resource);",
+        &["rules/a.cedar:4:36: ", " next: write `;` here\n"],
+    );
+}

@@ -17,6 +17,7 @@ use super::kind::Kind;
 use super::mentions::Mentions;
 use super::nesting::too_complex;
 use super::source::{Place, Statement};
+use super::token::tokens;
 
 /// Names of the known annotations.
 pub(crate) const ID: &str = "id";
@@ -121,19 +122,57 @@ impl Rule {
 fn parsed(statement: &Statement) -> Result<Policy, Vec<Finding>> {
     let (finding, at) = match grammar::policy(statement.text()) {
         Err(wrong) => {
-            let place = statement.place(wrong.at);
-            let finding = Finding::new(Kind::Unreadable, place, NOT_CEDAR, wrong.why, wrong.help);
+            let finding = match unended(statement.text(), wrong.at) {
+                Some(end) => Finding::new(
+                    Kind::Unreadable,
+                    statement.place(end),
+                    NOT_CEDAR,
+                    "the rule has no `;` at its end, and another rule begins after it",
+                    "write `;` here",
+                ),
+                None => {
+                    let place = statement.place(wrong.at);
+                    Finding::new(Kind::Unreadable, place, NOT_CEDAR, wrong.why, wrong.help)
+                }
+            };
             (finding, wrong.at)
         }
         Ok(()) => match Policy::parse(None, statement.text()) {
             Ok(policy) => return Ok(policy),
             Err(errors) => {
                 let finding = diagnosed(Kind::Unreadable, statement, &errors, NOT_CEDAR);
+                let finding = match finding.next.is_empty() {
+                    true => Finding {
+                        next: meant_variable(&finding.why),
+                        ..finding
+                    },
+                    false => finding,
+                };
                 (finding, label(&errors).map_or(0, |label| label.offset()))
             }
         },
     };
     Err(vec![finding.fixed(syntax_fixes::syntax(statement, at))])
+}
+
+/// Returns the end of a complete rule before `at`, if another rule begins at `at`.
+fn unended(text: &str, at: usize) -> Option<usize> {
+    let before = text.get(..at)?;
+    let all = tokens(text);
+    let begins = all.iter().find(|token| token.at == at)?;
+    let is_rule = matches!(begins.text, "@" | "permit" | "forbid");
+    let last = all.iter().rfind(|token| token.at < at)?;
+    let end = last.range().end;
+    let ended = format!("{};", before.get(..end)?);
+    (is_rule && grammar::policy(&ended).is_ok()).then_some(end)
+}
+
+/// Suggests the variable for a misspelt one, such as `contex.labels`.
+fn meant_variable(why: &str) -> String {
+    const VARIABLES: [&str; 4] = ["context", "action", "principal", "resource"];
+    let word = why.split_once("member access `").map(|(_, rest)| rest);
+    let word = word.and_then(|rest| rest.split(['.', '`', '[']).next());
+    did_you_mean(word.and_then(|word| closest(word, VARIABLES)))
 }
 
 /// Returns the position that an error reports, if any.
