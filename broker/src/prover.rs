@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use crate::config::Environment;
 pub(crate) use can::{LevelAnswer, Reachability, ReachabilityCase};
 use cvc5::Cvc5;
-pub(crate) use diff::{DiffOutcome, RuleChange, RulePair};
+pub(crate) use diff::{DiffOutcome, RuleChange, RulePair, diff_configurations};
 pub(crate) use review::{Review, ReviewReport, WaitReason};
 
 /// Maximum time per question, for a solver that hangs. A working solver gives up much sooner.

@@ -82,6 +82,15 @@ impl ToolSubject {
         })
     }
 
+    /// Whether the same labels, roots and destinations apply to the tool.
+    #[must_use]
+    pub fn is_labelled_like(&self, other: &Self) -> bool {
+        self.labelling == other.labelling
+            && self.known == other.known
+            && self.roots == other.roots
+            && self.label_assumption == other.label_assumption
+    }
+
     /// Adds the facts that follow from the arguments of a call. With `explained`, a trusted source
     /// names every destination. `roots` are the roots of the paths.
     pub fn add_facts(

@@ -28,7 +28,7 @@ use airlock_core::policy::Policies;
 use airlock_core::policy::mentions::Mentions;
 use airlock_core::rules::Rules;
 use probe::{Probe, of_args, seen};
-use sampler::{SampledCall, draw};
+use sampler::{SampledCall, draw, relabelled};
 
 pub use advice::{Idle, IdleReason, advice, idle_finding};
 pub use assumptions::{FlowSettings, LabelAssumption, ToolSubject};
@@ -138,6 +138,37 @@ pub fn compare(
         found.note(judge.decided(old, drawn), judge.decided(new, drawn));
         found.widened.is_some() && found.narrowed.is_some()
     });
+    found
+}
+
+/// The rules of one configuration, and a tool as it is labelled there.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfiguredRules<'a> {
+    pub rules: &'a Rules,
+    pub subject: &'a ToolSubject,
+}
+
+/// Tries calls of a tool to compare two configurations. Each side decides a call with the facts that
+/// the call has under its own labels.
+#[must_use]
+pub fn compare_configurations(
+    old: ConfiguredRules<'_>,
+    new: ConfiguredRules<'_>,
+    seeds: &[Seed],
+    tries: usize,
+) -> RuleComparison {
+    let mut found = RuleComparison::default();
+    for side in [new, old] {
+        let rules = [old.rules, new.rules];
+        each_call(&rules, side.subject, seeds, tries, 0, |judge, drawn| {
+            let [before, after] = [old, new].map(|it| {
+                let drawn = relabelled(it.subject, drawn);
+                judge.decided(it.rules, &drawn)
+            });
+            found.note(before, after);
+            found.widened.is_some() && found.narrowed.is_some()
+        });
+    }
     found
 }
 

@@ -10,7 +10,7 @@ use super::assumptions::{COUNTED_MAX, LabelAssumption, ToolSubject, fixed, spelt
 use super::generator::PartialRequest;
 use super::schema_sample;
 use airlock_core::call::Args;
-use airlock_core::facts::{Counts, Facts, Time};
+use airlock_core::facts::{Counts, Facts, OUTSIDE, Time};
 use airlock_core::flow;
 use airlock_core::labels::{Field, Label};
 use airlock_core::limits::Limits;
@@ -65,6 +65,34 @@ pub(super) fn draw(
         }
     }
     drawn
+}
+
+/// Returns the same call with the facts that it has if the tool is labelled in another way. A root
+/// that is not configured there counts as outside.
+pub(super) fn relabelled(subject: &ToolSubject, drawn: &SampledCall) -> SampledCall {
+    let is_explained = drawn.facts.dest_unexplained.is_empty();
+    let roots = drawn.facts.path_roots.iter().flatten();
+    let roots = roots.map(|root| match subject.roots().any(|it| it == root) {
+        true => root.clone(),
+        false => OUTSIDE.to_owned(),
+    });
+    let roots: BTreeSet<String> = roots.collect();
+    let mut facts = Facts {
+        writes: subject.labelling.writes,
+        path_roots: None,
+        dest_hosts: None,
+        dest_addresses: None,
+        dest_domains: None,
+        dest_explained: None,
+        dest_unexplained: BTreeSet::new(),
+        lookalikes: BTreeSet::new(),
+        ..drawn.facts.clone()
+    };
+    subject.add_facts(&drawn.args, is_explained, roots, &mut facts);
+    SampledCall {
+        args: drawn.args.clone(),
+        facts,
+    }
 }
 
 /// Returns the wanted roots of the paths. A rule can name a root that is not configured; no path

@@ -143,6 +143,14 @@ impl ServerView {
 }
 
 impl ServerOptions {
+    /// Returns the same flags with another configuration file.
+    pub(super) fn with_config_file(self, path: PathBuf) -> Self {
+        Self {
+            config: Some(path),
+            ..self
+        }
+    }
+
     /// Returns the configuration file that the flags name.
     pub(super) fn config_file(&self) -> Option<&Path> {
         self.config.as_deref()

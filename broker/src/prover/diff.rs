@@ -4,7 +4,8 @@
 use airlock_core::level::Level;
 use airlock_core::rules::Rules;
 use airlock_policy_analysis::{
-    self, AllowQuery, DecisionChange, LEVELS, RuleComparison, Seed, SolverProblem, ToolSubject,
+    self, AllowQuery, ConfiguredRules, DecisionChange, LEVELS, RuleComparison, Seed, SolverProblem,
+    ToolSubject,
 };
 
 use super::can::{TRIES_ALL, theory, unconfirmed};
@@ -38,6 +39,26 @@ pub(crate) struct RuleChange {
 pub(crate) struct RulePair<'a> {
     pub(crate) old: &'a Rules,
     pub(crate) new: &'a Rules,
+}
+
+/// Compares two configurations that label a tool differently, or put it into different groups. No
+/// proof covers both, so the answer is an example or open.
+pub(crate) fn diff_configurations(
+    old: ConfiguredRules<'_>,
+    new: ConfiguredRules<'_>,
+    seeds: &[Seed],
+) -> RuleChange {
+    const WHY: &str = "the configurations label the tool differently, or put it into different \
+                       groups, and no call was found that they decide differently";
+    let found = airlock_policy_analysis::compare_configurations(old, new, seeds, TRIES_ALL);
+    let outcome = |change: Option<DecisionChange>| match change {
+        Some(change) => DiffOutcome::Example(change.into()),
+        None => DiffOutcome::Open { why: WHY.into() },
+    };
+    RuleChange {
+        widened: outcome(found.widened),
+        narrowed: outcome(found.narrowed),
+    }
 }
 
 impl Prover {

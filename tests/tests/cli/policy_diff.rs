@@ -548,3 +548,48 @@ fn diff_compares_only_the_named_folders() {
         "{found}"
     );
 }
+
+/// The rules are the same, and the new configuration takes a label or a group away.
+#[test]
+fn diff_compares_the_labels_and_groups_of_two_configurations() {
+    let home = home("send permit", "send permit");
+    let notes = "@owner(\"o\") @reason(\"because\")";
+    let guard = format!(
+        "@id(\"stays\") {notes} forbid(principal, action, resource)\n\
+         when {{ context.writes.external && context.labels.contains(\"private\") }};\n\
+         @id(\"denied\") {notes} forbid(principal, action in Action::\"group:denied\", resource);\n"
+    );
+    for folder in ["old/b.cedar", "new/b.cedar"] {
+        home.write(folder, &guard);
+    }
+    let config = |writes: &str, denied: &str| {
+        format!("[groups]\ndenied = [{denied}]\n[labels.mail]\nreads = []\nwrites = [{writes}]\n")
+    };
+    home.write("old.toml", config("\"external\"", "\"mail.read\""));
+    let diff = |new: String| {
+        home.write("new.toml", new);
+        let args = [
+            "policy",
+            "diff",
+            "old",
+            "new",
+            "--from",
+            "mail.json",
+            "--json",
+        ];
+        let configs = ["--old-config", "old.toml", "--config", "new.toml"];
+        home.run([&args[..], &configs].concat())
+    };
+    let found = diff(config("", "\"mail.read\"")).expect_code(32);
+    let send = &found.json()["tools"][1];
+    assert_eq!(send["widened"]["old"]["level"], "deny", "{found}");
+    assert_eq!(send["widened"]["new"]["level"], "allow", "{found}");
+    let found = diff(config("\"external\"", "\"mail.send\"")).expect_code(34);
+    assert_eq!(
+        found.json()["tools"][1]["narrowed"]["found"],
+        true,
+        "{found}"
+    );
+    let found = diff(config("\"external\"", "\"mail.read\"")).expect_code(0);
+    assert_eq!(found.json()["change"], "equal", "{found}");
+}

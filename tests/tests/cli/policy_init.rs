@@ -109,7 +109,7 @@ fn first_policy_passes_for_the_demo_server() {
     home.run(["policy", "init", "--lock", "airlock.lock"])
         .expect_code(0);
     let (checked, tested) = check_and_test(&home);
-    checked.expect_code(0);
+    checked.expect_code(0).expect_stdout("marks `# GUESS`");
     tested.expect_code(0);
     let again = home.run(["policy", "init", "--lock", "airlock.lock"]);
     again.expect_code(2).expect_stderr("name another folder");

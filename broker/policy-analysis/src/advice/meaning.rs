@@ -75,6 +75,17 @@ impl Meaning {
         self.is_contradictory.iter().all(|it| *it)
     }
 
+    /// Returns a value of which two tests exclude each other, such as `context.args.k`.
+    pub(super) fn excluded(&self) -> Option<String> {
+        let way = self.ways.first()?;
+        way.iter().enumerate().find_map(|(at, one)| {
+            let mut others = way.iter().skip(at + 1);
+            let is_excluded = others.any(|other| excludes(one.parts(), other.parts()));
+            let path = one.0.way().filter(|_| is_excluded)?;
+            Some(format!("context.{}", path.join(".")))
+        })
+    }
+
     /// Whether every call that meets this condition meets the other one. False if there is no work
     /// left to find it out.
     pub(super) fn is_within(&self, other: &Self, work: &Work) -> bool {

@@ -114,7 +114,7 @@ impl<'a> RuleIndex<'a> {
 
     fn finding(&self, one: RuleMeaning<'a>) -> Option<Finding> {
         if one.meaning.is_never() {
-            return Some(dead(one.rule, self.can_go(one)));
+            return Some(dead(one, self.can_go(one)));
         }
         let others: Vec<RuleMeaning<'a>> = self.beside(one).collect();
         let safe = |find: fn(RuleMeaning<'_>, RuleMeaning<'_>, &Work) -> Option<Finding>| {
@@ -196,10 +196,14 @@ impl<'a> RuleIndex<'a> {
     }
 }
 
-fn dead(rule: &Rule, can_go: bool) -> Finding {
+fn dead(one: RuleMeaning<'_>, can_go: bool) -> Finding {
+    let rule = one.rule;
     let what = format!("no call meets the condition of the rule `{}`", rule.id);
-    let why = "parts of the condition exclude each other";
-    let mut finding = gone(Kind::RuleDead, rule, &what, why);
+    let why = match one.meaning.excluded() {
+        Some(value) => format!("the tests of `{value}` exclude each other"),
+        None => "parts of the condition exclude each other".to_owned(),
+    };
+    let mut finding = gone(Kind::RuleDead, rule, &what, &why);
     if !can_go {
         finding.next = "change the condition, but keep the rule: it denies calls with a number \
                         that is too large to read"

@@ -262,3 +262,19 @@ fn wildcard_host_suggests_fact_instead_of_pattern() {
     let fact = "context has dest_hosts && [\"corp.example\"].containsAll(context.dest_hosts)";
     assert!(fixed.contains(fact), "{fixed}");
 }
+
+/// A forbid that matches no call protects nothing, so the advice is not to remove it.
+#[test]
+fn dead_forbid_names_the_tests_and_is_to_be_corrected() {
+    let rule = "forbid@ when { context.args.k == \"x\" && context.args.k == \"y\" }";
+    let (_, policies) = policies(&[rule]);
+    let finding = &super::advice(&policies)[0];
+    assert_eq!(
+        finding.why,
+        "the tests of `context.args.k` exclude each other"
+    );
+    assert!(
+        finding.next.starts_with("correct the condition"),
+        "{finding}"
+    );
+}

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use airlock_core::rules::Rules;
-use airlock_policy_analysis::{DecisionChange, Example, ToolSubject};
+use airlock_policy_analysis::{ConfiguredRules, DecisionChange, Example, ToolSubject};
 use serde_json::{Map, Value, json};
 
 use super::analysis::{self, Basis, Coverage};
@@ -14,7 +14,7 @@ use super::sources::SourceOptions;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
-use crate::prover::{DiffOutcome, ProofGround, Prover, RuleChange, RulePair};
+use crate::prover::{DiffOutcome, ProofGround, Prover, RuleChange, RulePair, diff_configurations};
 use crate::render::{Sarif, SarifLevel, SarifResult, counted, escape};
 
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,10 @@ pub(in crate::cli) struct DiffOptions {
     /// less approval
     #[arg(long)]
     require_proof: bool,
+    /// The configuration of the old rules, to also compare labels, roots and groups. --config is
+    /// then the configuration of the new rules
+    #[arg(long, value_name = "FILE", requires = "config")]
+    old_config: Option<PathBuf>,
     #[command(flatten)]
     sources: SourceOptions,
     #[command(flatten)]
@@ -70,14 +74,23 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let folders = [options.old.clone(), options.new.clone()];
     let sources = options.sources;
     let tightening = sources.tightening().to_vec();
-    let opened = match sources.open_pair(&options.old, &options.new, environment, screen) {
+    let opened = match sources.open_pair(
+        [&options.old, &options.new],
+        options.old_config.as_deref(),
+        environment,
+        screen,
+    ) {
         Ok(opened) => opened,
         Err(error) => return super::unusable(error, format != PolicyFormat::Text),
     };
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
     check::note_ignored(&before.ignored, "diff", screen);
-    let subjects = analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?;
+    let subjects = analysis::subjects(&after.descriptions, &after.flow, wanted, screen)?;
+    let old_subjects = match options.old_config.is_some() {
+        true => analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?,
+        false => subjects.clone(),
+    };
     let seeds = analysis::seeds(&folders, &before.descriptions, screen);
     let mut prover = Prover::find(environment);
     let pair = RulePair {
@@ -86,8 +99,12 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     };
     let by_tool = runtime()?.block_on(async {
         let mut all = Vec::new();
-        for subject in &subjects {
-            all.push(of_tool(&mut prover, pair, subject, &seeds).await);
+        for (old, subject) in old_subjects.iter().zip(&subjects) {
+            let is_like = old.is_labelled_like(subject) && has_same_groups(pair, subject);
+            all.push(match is_like {
+                true => of_tool(&mut prover, pair, subject, &seeds).await,
+                false => across(pair, [old, subject], &seeds),
+            });
         }
         all
     });
@@ -97,8 +114,8 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         basis: Basis {
             prover: &prover,
             rules: pair.new,
-            coverage: Coverage::new(&all, &subjects, &before.flow),
-            labels: analysis::label_assumption(&before.flow),
+            coverage: Coverage::new(&all, &subjects, &after.flow),
+            labels: analysis::label_assumption(&after.flow),
         },
     };
     match format {
@@ -116,6 +133,33 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         false if overall.is_open() => exit::OPEN,
         false => exit::DONE,
     })
+}
+
+/// Whether both configurations put the tool into the same groups.
+fn has_same_groups(pair: RulePair<'_>, subject: &ToolSubject) -> bool {
+    let name = subject.tool.to_string();
+    let groups = |rules: &Rules| {
+        let words = rules.policies()?.vocabulary().tools.get(&name)?;
+        Some(words.groups.clone())
+    };
+    match (groups(pair.old), groups(pair.new)) {
+        (Some(old), Some(new)) => old == new,
+        // Without policies on one side, its groups do not matter.
+        _ => true,
+    }
+}
+
+/// Compares two configurations that describe a tool differently.
+fn across(
+    pair: RulePair<'_>,
+    [old, new]: [&ToolSubject; 2],
+    seeds: &[airlock_policy_analysis::Seed],
+) -> ToolChange {
+    let side = |rules, subject| ConfiguredRules { rules, subject };
+    ToolChange {
+        tool: new.tool.to_string(),
+        change: diff_configurations(side(pair.old, old), side(pair.new, new), seeds),
+    }
 }
 
 async fn of_tool(

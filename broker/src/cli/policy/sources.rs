@@ -124,19 +124,26 @@ impl SourceOptions {
     }
 
     /// Opens two folders for the same tools, without the rules of the configuration. The tools are
-    /// those found for the first folder.
+    /// found once. With `old_config`, the old folder has another configuration file.
     pub(super) fn open_pair(
         self,
-        old: &Path,
-        new: &Path,
+        [old, new]: [&Path; 2],
+        old_config: Option<&Path>,
         environment: &Environment,
         screen: &Screen,
     ) -> Result<(RuleSources, RuleSources), LoadError> {
         let folders = |folder: &Path| Folders::Only(vec![folder.to_owned()]);
-        let before = self.clone().open(folders(old), environment, screen)?;
+        // The old rules may name groups that only the old configuration has.
+        let first = old_config.map_or(old, |_| new);
+        let before = self.clone().open(folders(first), environment, screen)?;
+        let mut of_old = self.clone();
+        if let Some(config) = old_config {
+            of_old.servers = of_old.servers.with_config_file(config.to_owned());
+        }
         // Both folders are loaded in the same way, whatever the source of the tools was.
-        let both = [old, new].map(|folder| -> Result<RuleSources, LoadError> {
-            let config = Config::load(self.clone().into_flags(folders(folder))?, environment)?;
+        let sides = [(old, of_old), (new, self)];
+        let both = sides.map(|(folder, sources)| -> Result<RuleSources, LoadError> {
+            let config = Config::load(sources.into_flags(folders(folder))?, environment)?;
             let rules = rules_of(&config, &before.descriptions)?;
             Ok(RuleSources {
                 facts: CallFacts::new(&config),
