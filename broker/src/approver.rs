@@ -20,6 +20,7 @@ use airlock_core::report::ReportedOutcome;
 
 pub use command::ApproverCommand;
 pub(crate) use question_rows::{QuestionRow, rows};
+pub(crate) use question_text::similar;
 pub use terminal::Terminal;
 pub use web::{LinkNotifier, Web};
 

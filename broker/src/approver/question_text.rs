@@ -45,10 +45,23 @@ pub(super) fn choices(question: &Question) -> String {
         keys.push("d = this call, and its result is harmless".to_owned());
     }
     if let Some(proposal) = &question.proposal {
-        keys.push(format!("a = {}", more_calls(proposal.uses_max.get())));
+        keys.push(format!("a = {}", more_calls(question, proposal)));
     }
     keys.extend(["n = no", "v = view everything", "? = help"].map(str::to_owned));
     keys.join(", ")
+}
+
+/// Returns the keys that are answers, for a person who typed something else.
+pub(super) fn keys(question: &Question) -> String {
+    let choices = choices(question);
+    let keys: Vec<&str> = choices
+        .split(", ")
+        .filter_map(|choice| Some(choice.split_once(" = ")?.0))
+        .collect();
+    match keys.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// Explains each answer in a line of its own.
@@ -114,13 +127,38 @@ fn wider(question: &Question) -> impl Iterator<Item = &Scope> {
     question.scopes.iter().filter(is_wider)
 }
 
-/// Returns the number of calls in words. `uses_max` includes the call that is asked about.
-fn more_calls(uses_max: u32) -> String {
-    match uses_max {
-        1 => "this call, for similar ones too".to_owned(),
-        2 => "this call and 1 more call of this tool".to_owned(),
-        uses => format!("this call and {} more calls of this tool", uses - 1),
+/// Returns in words which calls the answer for several calls allows. The number is asked for later.
+fn more_calls(question: &Question, proposal: &Proposal) -> String {
+    let condition = &proposal.condition;
+    let is_any = condition.same().is_empty() && !condition.free().is_empty();
+    let which = match is_any {
+        true => "this tool with any values",
+        false => "similar calls of this tool",
+    };
+    let wider: Vec<String> = wider(question)
+        .map(|scope| format!(" or this {scope}"))
+        .collect();
+    format!("{which} (asks how many, in this run{})", wider.concat())
+}
+
+/// Returns a field of the arguments as a script would write it, such as `entities[0].name`. A field
+/// with unusual characters stays a JSON pointer.
+fn argument_name(field: &str) -> String {
+    let is_name = |part: &str| part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let parts: Vec<&str> = field.split('/').skip(1).collect();
+    if parts.is_empty() || !parts.iter().all(|part| is_name(part) && !part.is_empty()) {
+        return field_text(field).into_owned();
     }
+    let mut name = String::new();
+    for part in parts {
+        if part.starts_with(|c: char| c.is_ascii_digit()) {
+            name.push_str(&format!("[{part}]"));
+        } else {
+            let dot = if name.is_empty() { "" } else { "." };
+            name.push_str(&format!("{dot}{part}"));
+        }
+    }
+    format!("`{name}`")
 }
 
 /// Formats everything that matters for the answer. All texts are escaped, so that none can move the
@@ -135,7 +173,11 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
             let what = format!("what became of call {}? {call} is equal", escape::line(&at));
             row(&mut text, "state", &what);
         }
-        None => row(&mut text, "allow?", &call),
+        None => {
+            let site = site(question);
+            let what = format!("`{tool}` (call {} of this run{site})", question.call.0);
+            row(&mut text, "allow?", &what);
+        }
     }
     for QuestionRow {
         name, text: said, ..
@@ -145,7 +187,7 @@ pub(super) fn show(question: &Question, width: usize, whole: bool) -> String {
     }
     row(&mut text, "with", &arguments(question, width, whole));
     if let Some(proposal) = &question.proposal {
-        row(&mut text, "similar", &like(proposal, whole));
+        row(&mut text, "similar", &similar(proposal, chars_max(whole)));
     }
     text
 }
@@ -196,8 +238,10 @@ fn parse_uses(terms: &str) -> Option<Answer> {
     }))
 }
 
-/// Describes in words which calls are similar, and those that were asked about so far.
-fn like(proposal: &Proposal, whole: bool) -> String {
+/// Describes in words which calls are similar, and those that were asked about so far. Each text has
+/// at most `chars_max` characters.
+pub(crate) fn similar(proposal: &Proposal, chars_max: usize) -> String {
+    let shortened = |text: &str| escape::brief(text, chars_max);
     let condition = &proposal.condition;
     let mut parts: Vec<String> = condition
         .same()
@@ -207,7 +251,7 @@ fn like(proposal: &Proposal, whole: bool) -> String {
                 FieldValue::Under(_) => "is",
                 _ => "stays",
             };
-            let (field, value) = (field_text(field), shortened(&same.to_string(), whole));
+            let (field, value) = (argument_name(field), shortened(&same.to_string()));
             format!("{field} {verb} {value}")
         })
         .collect();
@@ -220,17 +264,14 @@ fn like(proposal: &Proposal, whole: bool) -> String {
     if parts.is_empty() {
         parts.push("there are no arguments".to_owned());
     }
-    let mut text = format!(
-        "calls of this tool where {}",
-        shortened(&parts.join(", "), whole)
-    );
+    let mut text = format!("calls of this tool where {}", shortened(&parts.join(", ")));
     if proposal.calls > 1 {
         text.push_str(&format!(
             "\n        {} such calls were asked about so far:",
             proposal.calls
         ));
         for args in &proposal.examples {
-            text.push_str(&format!("\n        {}", shortened(args.text(), whole)));
+            text.push_str(&format!("\n        {}", shortened(args.text())));
         }
     }
     text
@@ -239,13 +280,12 @@ fn like(proposal: &Proposal, whole: bool) -> String {
 fn anything(field: &str) -> String {
     match field {
         "" => "the arguments are anything".to_owned(),
-        field => format!("{} is anything", field_text(field)),
+        field => format!("{} is anything", argument_name(field)),
     }
 }
 
-fn shortened(text: &str, whole: bool) -> String {
-    let chars_max = if whole { 20_000 } else { EXAMPLE_CHARS_SHOWN };
-    escape::brief(text, chars_max)
+fn chars_max(whole: bool) -> usize {
+    if whole { 20_000 } else { EXAMPLE_CHARS_SHOWN }
 }
 
 fn row(text: &mut String, label: &str, value: &str) {
@@ -429,7 +469,8 @@ mod tests {
     fn grant_is_described_in_words() {
         let question = asked(r#"{"project":"OPS","title":"a"}"#);
         let text = show(&question, 100, false);
-        let similar = "similar calls of this tool where /project stays \"OPS\", /title is anything";
+        let similar =
+            "similar calls of this tool where `project` stays \"OPS\", `title` is anything";
         assert!(text.contains(similar), "{text}");
         let odd = show(&asked(r#"{"to is anything, /a":1}"#), 100, false);
         assert!(
@@ -438,9 +479,14 @@ mod tests {
         );
         assert_eq!(
             choices(&question),
-            "y = this call, a = this call and 19 more calls of this tool, n = no, v = view \
-             everything, ? = help"
+            "y = this call, a = similar calls of this tool (asks how many, in this run), n = no, \
+             v = view everything, ? = help"
         );
+        assert_eq!(keys(&question), "y, a, n, v or ?");
+        let mut any = asked(r#"{"title":"a"}"#);
+        any.scopes = vec![Scope::Run, Scope::Project];
+        let expected = "a = this tool with any values (asks how many, in this run or this project)";
+        assert!(choices(&any).contains(expected), "{}", choices(&any));
         let help = explained(&question);
         for part in [
             "y  allow this call",
@@ -452,6 +498,20 @@ mod tests {
             assert!(help.contains(part), "{part}: {help}");
         }
         assert!(!help.contains("d  "), "{help}");
+    }
+
+    #[test]
+    fn argument_is_named_as_in_a_script() {
+        for (field, expected) in [
+            ("/to", "`to`"),
+            ("/entities/0/name", "`entities[0].name`"),
+            ("/content-type", "/content-type"),
+            ("/a~1b", "/a~1b"),
+            ("/a, b", "\"/a, b\""),
+            ("/", "/"),
+        ] {
+            assert_eq!(argument_name(field), expected, "{field}");
+        }
     }
 
     /// Checks that text from servers and scripts never begins a line.

@@ -97,7 +97,8 @@ impl Terminal {
                 }
                 Some(TypedReply::Explain) => self.show(&question_text::explained(question))?,
                 Some(TypedReply::Unclear) => {
-                    self.write("        unknown answer; nothing was allowed\n")?;
+                    let keys = question_text::keys(question);
+                    self.write(&format!("        nothing was allowed; type {keys}\n"))?;
                 }
                 Some(TypedReply::Result) => {
                     let Some(line) = self
