@@ -65,7 +65,7 @@ use tokio::sync::watch;
 use crate::approver::Approver;
 use crate::chain_file::ChainFileError;
 use crate::client_bridge::ClientBridge;
-use crate::extract::Extractor;
+use crate::extract::{self, Extractor};
 use crate::private_file::StateDir;
 use crate::resident;
 use crate::resolve::PathResolver;
@@ -232,8 +232,10 @@ impl Broker {
             return never_started(Code::Internal);
         };
         let known = broker.known();
+        let extractor = broker.extractor.as_ref().or(context.extractor.as_ref());
         let decision_context = DecisionContext {
             disclosed: context.disclosed,
+            no_extractor: extractor.is_none().then_some(extract::NO_EXTRACTOR),
             ..known.decision_context.clone()
         };
         let (state, catalog) = (&broker.state, &decision_context.catalog);
@@ -336,7 +338,6 @@ impl Broker {
                 .discovery
                 .then(|| tool_index::discovery::for_broker(self))
         });
-        let extractor = broker.extractor.as_ref().or(context.extractor.as_ref());
         let runner = EffectRunner::new(broker, record, cancel, &mut watch)
             .with_discovery(discovery.as_deref())
             .with_extractor(extractor.map(|it| &**it))
@@ -468,6 +469,13 @@ impl Broker {
     /// Returns the model that search uses to compare meanings.
     pub(crate) fn embeddings(&self) -> Option<&Arc<Model>> {
         self.0.embeddings.as_ref()
+    }
+
+    /// Returns whether every run can call `airlock.extract`, and not only those whose host offers its
+    /// model.
+    #[must_use]
+    pub fn has_extractor(&self) -> bool {
+        self.0.extractor.is_some()
     }
 
     /// Returns whether scripts can call `airlock.extract`.

@@ -27,6 +27,10 @@ pub struct ExtractionRequest {
     pub schema: Value,
 }
 
+/// Why a call of `airlock.extract` is not made in a run without an extractor.
+pub(crate) const NO_EXTRACTOR: &str = "extraction is not available: the host offers no sampling, and \
+                                       no [extract] command is configured";
+
 /// A pending answer: JSON text, or the reason why there is none. Dropping it withdraws the request.
 pub type ExtractionFuture<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + 'a>>;
 
@@ -46,9 +50,7 @@ pub(crate) async fn reply(
     time: AnswerDeadline,
 ) -> Reply {
     let Some(extractor) = extractor else {
-        let message = "extraction is not available: the host offers no sampling, and no [extract] \
-                       command is configured";
-        return failed(message.into(), false);
+        return failed(NO_EXTRACTOR.into(), false);
     };
     let part = |key: &str| args.get(key).cloned().unwrap_or_default();
     let wanted = ExtractionRequest {

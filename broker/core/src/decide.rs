@@ -12,7 +12,7 @@ mod question;
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, Tool};
+use crate::catalog::{Catalog, Tool, ToolOwner};
 use crate::code::Code;
 use crate::grant::{Condition, GrantMatch, Grants, Terms, Use};
 use crate::labels::{Labelling, Labels};
@@ -35,6 +35,8 @@ pub struct DecisionContext {
     pub rules: Arc<Rules>,
     /// The tools whose full descriptions were shown in the run's session.
     pub disclosed: DisclosedTools,
+    /// Why the run cannot call airlock's own tool that reads values, if it cannot.
+    pub no_extractor: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -118,6 +120,11 @@ fn consult<'a>(
             told: denied.told,
         });
     }
+    if let Some(why) = decision_context.no_extractor
+        && tool.owner == ToolOwner::OwnForwarding
+    {
+        return Err(Objection::new(Code::ExtractFailed, vec![why.into()]));
+    }
     if let Some((code, why)) = decision_context.disclosed.objection(tool) {
         return Err(Objection::new(code, vec![why]));
     }
@@ -166,6 +173,9 @@ fn consult<'a>(
     Ok((tool, consulted))
 }
 
+/// Beginning of the reason of a call that got an answer which cannot be used.
+pub const INVALID_ANSWER: &str = "invalid answer: ";
+
 /// Turns a human's answer into the decision on the call that was asked about.
 #[must_use]
 pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Decision {
@@ -173,12 +183,12 @@ pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Deci
         Answer::AllowOnce => allow_once(pending, "", grants),
         Answer::AllowDeclassified => allow_declassified(pending, grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
-        Answer::Refuse => refuse(pending, Code::Refused, "answered: refused"),
+        Answer::Refuse => refuse(pending, Code::Refused, "answered: refuse"),
         Answer::Unanswered => refuse(pending, Code::Unanswered, "no person answered"),
         // The question is not what became of an earlier call.
         Answer::Stated { .. } => refuse(pending, Code::Unanswered, "invalid answer"),
         Answer::Invalid { why } => {
-            let reason = format!("invalid answer: {}", cut(&why));
+            let reason = format!("{INVALID_ANSWER}{}", cut(&why));
             refuse(pending, Code::Unanswered, &reason)
         }
     }
@@ -287,7 +297,7 @@ fn allow_once(pending: PendingCall, remark: &str, grants: &mut Grants) -> Decisi
         question,
     } = pending;
     let mut reasons = question.reasons;
-    reasons.push(format!("answered: this call{remark}"));
+    reasons.push(format!("answered: allow-once{remark}"));
     Decision::Allow(authorize(call, &tool, Why::rules(reasons), grants))
 }
 
@@ -340,10 +350,13 @@ pub(crate) fn cut(finding: &str) -> String {
 
 impl Refusal {
     fn new(call: Call, code: Code, reasons: Vec<String>, told: &[String]) -> Self {
+        let is_invalid = |it: &String| it.starts_with(INVALID_ANSWER);
+        let is_answered = reasons.last().is_some_and(is_invalid);
         let verb = match code {
             Code::InvalidArguments => "was not made, its arguments are invalid",
-            Code::ToolUnusable => "was not made",
+            Code::ToolUnusable | Code::ExtractFailed => "was not made",
             Code::Refused => "was refused by the approver",
+            Code::Unanswered if is_answered => "was not approved: the answer cannot be used",
             Code::Unanswered => "was not approved: no person answered",
             _ => "was denied",
         };

@@ -116,6 +116,7 @@ pub(crate) fn decision_context(spec: &[&str]) -> DecisionContext {
         catalog: Arc::new(catalog),
         rules: Arc::new(rules(spec)),
         disclosed: crate::session::DisclosedTools::All,
+        no_extractor: None,
     }
 }
 

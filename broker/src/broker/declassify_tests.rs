@@ -71,7 +71,7 @@ async fn declassified_result_adds_no_labels_and_is_recorded() {
         "{report:?}"
     );
     let reasons = report.calls[0].reasons.join("; ");
-    let expected = "answered: this call; its result is declassified: private, private:mail, \
+    let expected = "answered: allow-once; its result is declassified: private, private:mail, \
                     untrusted removed";
     assert!(reasons.contains(expected), "{reasons}");
     let path = broker.journal_path(&RunId(report.run.as_str().into()));

@@ -167,6 +167,7 @@ fn known(tools: ToolSet, server_registry: &ServerRegistry, ruling: &LoadedRules)
             catalog: Arc::new(denied_marked(&tools.catalog, &ruling.rules)),
             rules: Arc::clone(&ruling.rules),
             disclosed: DisclosedTools::All,
+            no_extractor: None,
         },
         descriptions: Arc::new(tools.descriptions),
         texts: Arc::new(tools.texts),

@@ -133,7 +133,14 @@ impl Validate for AgainstSchema {
         };
         let findings = match self.part {
             CheckedPart::Arguments => validator.check("args", value),
-            CheckedPart::ArgumentErrors => validator.errors("args", value),
+            CheckedPart::ArgumentErrors => {
+                let errors = validator.errors("args", value);
+                match errors.is_empty() {
+                    true => errors,
+                    // An unknown name is often the cause of a missing one.
+                    false => validator.check("args", value),
+                }
+            }
             CheckedPart::LikelyMistakes => validator.doubts("args", value),
             CheckedPart::Result => validator.errors("result", value),
         };

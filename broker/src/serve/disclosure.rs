@@ -45,6 +45,8 @@ fn shown_to(context: &ServeContext, tool_index: &ToolIndex, request: &Request) -
     ShownList {
         tools: context.shown_tools(tool_index),
         chars_max: request.limits(context.settings()).description_chars_max,
+        can_extract: tool_index.broker.has_extractor()
+            || tool_index.broker.has_extraction() && request.can_sample(),
     }
 }
 
@@ -60,7 +62,7 @@ fn listed(
             shown.chars_max,
         ));
     }
-    run_description::declares(tool_index, shown).then(|| shown.digests().clone())
+    run_description::declares(shown).then(|| shown.digests().clone())
 }
 
 /// Records in the session that the list of tools was shown, and returns what it shows.
@@ -254,6 +256,7 @@ pub(super) fn required(names: &[String]) -> Value {
         "code": "TOOL_DESCRIPTION_REQUIRED",
         "message": message,
         "resource_uri": uri,
+        "next": format!("call {DETAILS} with {}, then call again", json!({"tools": names})),
     });
     if names.len() > 1 {
         rpc::set_member(&mut error, "tools", names);
@@ -274,6 +277,7 @@ mod tests {
                 "code": "TOOL_DESCRIPTION_REQUIRED",
                 "message": "Tool 'fs.read' requires fetching its description before use.",
                 "resource_uri": "resource:///tool_descriptions?tools=fs.read",
+                "next": "call get_tool_details with {\"tools\":[\"fs.read\"]}, then call again",
             }})
         );
         let two = required(&["fs.read".into(), "git.log".into()]);

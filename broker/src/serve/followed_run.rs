@@ -67,17 +67,10 @@ pub(super) struct FollowedScript {
 /// The calls about which no person could be asked.
 #[derive(Debug)]
 pub(super) enum UnaskedCalls {
+    /// All calls, because the host cannot show questions.
     All,
-    Only(HashSet<CallId>),
-}
-
-impl UnaskedCalls {
-    pub(super) fn contains(&self, call: CallId) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(calls) => calls.contains(&call),
-        }
-    }
+    /// The calls whose questions the host declined too fast for a person.
+    Declined(HashSet<CallId>),
 }
 
 impl FollowedRun {
@@ -155,11 +148,11 @@ impl FollowedRun {
     /// Returns the calls about which neither the host nor another approver could ask a person.
     pub(super) fn unasked(&self) -> UnaskedCalls {
         if self.links.broker.approval_place().is_some() {
-            UnaskedCalls::Only(HashSet::new())
+            UnaskedCalls::Declined(HashSet::new())
         } else if self.links.asks_elsewhere {
             UnaskedCalls::All
         } else {
-            UnaskedCalls::Only(self.passed_on.clone())
+            UnaskedCalls::Declined(self.passed_on.clone())
         }
     }
 

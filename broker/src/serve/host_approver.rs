@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::client_request::{APPROVAL_KEY, ClientRequestQueue, ELICITATION};
 use super::rpc;
 use super::session::HostSession;
-use crate::approver::{AnswerFuture, Approver, QuestionRow, SettledCall, rows};
+use crate::approver::{AnswerFuture, Approver, QuestionRow, SettledCall, rows, similar};
 use crate::client_bridge::ClientReply;
 use crate::render::escape;
 
@@ -27,6 +27,8 @@ const CONDITION_CHARS_MAX: usize = 2_000;
 /// Maximum length of the arguments shown, in characters. Longer arguments are cut, and the message
 /// reports this.
 const ARGUMENT_CHARS_MAX: usize = 4_000;
+/// Maximum length of a value that a message quotes from the host's answer, in characters.
+const SAID_CHARS_MAX: usize = 60;
 const ALLOW: &str = "allow";
 const ALLOW_TOOL: &str = "allow-tool";
 const ALLOW_DECLASSIFIED: &str = "allow-declassified";
@@ -50,6 +52,8 @@ pub(super) struct HostApprover {
     pub(super) other: Option<Arc<dyn Approver>>,
     /// Gets the calls whose questions go to the broker's approver.
     pub(super) passed_on: mpsc::UnboundedSender<CallId>,
+    /// Whether the host calls a tool directly, without a script of its own.
+    pub(super) is_direct: bool,
 }
 
 impl Approver for HostApprover {
@@ -57,7 +61,7 @@ impl Approver for HostApprover {
         Box::pin(async move {
             let key = format!("{APPROVAL_KEY}{}", question.call.0);
             let asked_at = Instant::now();
-            let params = params(&question);
+            let params = params(&question, self.is_direct);
             let reply = self.client_requests.want(key, ELICITATION, params).await;
             let is_late = asked_at.elapsed() >= HUMAN_REACTION_MIN;
             let is_by_person = is_filled_in(&reply) || is_late;
@@ -72,8 +76,14 @@ impl Approver for HostApprover {
                 };
             }
             match reply {
-                ClientReply::Result(result) => read(&result),
-                ClientReply::Error { .. } | ClientReply::Nothing => Answer::Unanswered,
+                ClientReply::Result(result) => {
+                    let words = decision_words(&question, self.is_direct);
+                    read(&result, &words).unwrap_or_else(|why| Answer::Invalid { why })
+                }
+                ClientReply::Error { message, .. } => Answer::Invalid {
+                    why: format!("the host answered the question with the error: {message}"),
+                },
+                ClientReply::Nothing => Answer::Unanswered,
             }
         })
     }
@@ -93,11 +103,28 @@ impl Approver for HostApprover {
     }
 }
 
-fn params(question: &Question) -> Value {
-    let (choices, properties) = match question.outcome_of {
+fn choices(question: &Question, is_direct: bool) -> Choices {
+    match question.outcome_of {
         Some(_) => outcome_choices(),
-        None => call_choices(question),
-    };
+        None => call_choices(question, is_direct),
+    }
+}
+
+/// Returns the decisions that the form offers, for a text.
+fn decision_words(question: &Question, is_direct: bool) -> String {
+    let (choices, _) = choices(question, is_direct);
+    let words: Vec<_> = choices
+        .iter()
+        .map(|(word, _)| format!("`{word}`"))
+        .collect();
+    match words.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn params(question: &Question, is_direct: bool) -> Value {
+    let (choices, properties) = choices(question, is_direct);
     let (words, names): (Vec<&str>, Vec<&str>) = choices.into_iter().unzip();
     let decision = json!({
         "type": "string",
@@ -141,7 +168,7 @@ fn outcome_choices() -> Choices {
 }
 
 /// Returns the answers to the question whether a call is allowed.
-fn call_choices(question: &Question) -> Choices {
+fn call_choices(question: &Question, is_direct: bool) -> Choices {
     // If each call needs its own answer, no answer can cover further calls.
     let each_time = question.level == Level::AskCall;
     let mut choices = vec![(ALLOW, "Allow this call")];
@@ -150,18 +177,23 @@ fn call_choices(question: &Question) -> Choices {
         choices.push((ALLOW_DECLASSIFIED, words));
     }
     if !each_time {
-        let further = "Allow further calls of this tool in this run too";
+        let further = "Allow similar calls of this tool in this run too";
         choices.push((ALLOW_TOOL, further));
     }
     // A direct call is a run of its own, so only a grant for the session can cover a later call.
     if !each_time && question.scopes.contains(&Scope::Session) {
-        let further = "Allow further calls of this tool in this session too";
+        let further = match is_direct {
+            true => "Allow similar calls of this tool in this session too",
+            false => {
+                "Allow similar calls of this tool in this session too, only from this exact script"
+            }
+        };
         choices.push((ALLOW_SESSION, further));
     }
     choices.push((REFUSE, "Refuse"));
     let uses = json!({
         "type": "integer",
-        "title": "Number of similar calls to allow, including this one",
+        "title": "Only for the answers that allow similar calls: how many calls in all, with this one",
         "minimum": 1,
         "maximum": USES_MAX,
         "default": USES_DEFAULT,
@@ -173,19 +205,20 @@ fn call_choices(question: &Question) -> Choices {
 /// Builds the message, with all facts that are needed for a decision. Invisible characters are
 /// escaped.
 fn message(question: &Question) -> String {
-    let tool = question.tool.to_string();
-    let call = format!("call {} of `{}`", question.call.0, escape::line(&tool));
+    let (tool, call) = (question.tool.to_string(), question.call.0);
+    let tool = escape::line(&tool);
+    let line = match question.site.line {
+        0 => String::new(),
+        line => format!(", line {line} of the script"),
+    };
     let mut text = match &question.outcome_of {
         Some(earlier) => {
             let at = earlier.to_string();
-            format!("What became of call {}, before {call}", escape::line(&at))
+            let at = escape::line(&at);
+            format!("What became of call {at}, before call {call} of `{tool}`{line}?")
         }
-        None => format!("Allow {call}"),
+        None => format!("Allow `{tool}`? (call {call} of this run{line})"),
     };
-    if question.site.line > 0 {
-        text.push_str(&format!(", line {} of the script", question.site.line));
-    }
-    text.push('?');
     for QuestionRow {
         name, text: said, ..
     } in rows(question)
@@ -204,9 +237,8 @@ fn message(question: &Question) -> String {
         ));
     }
     if let Some(proposal) = &question.proposal {
-        let condition = proposal.condition.to_string();
-        let condition = escape::brief(&condition, CONDITION_CHARS_MAX);
-        text.push_str(&format!("\nsimilar calls: those where {condition}"));
+        let similar = similar(proposal, CONDITION_CHARS_MAX);
+        text.push_str(&format!("\nsimilar: {similar}"));
     }
     text
 }
@@ -216,21 +248,46 @@ fn is_filled_in(reply: &ClientReply) -> bool {
     matches!(reply, ClientReply::Result(result) if result.get("action").is_some_and(|it| it == "accept"))
 }
 
-/// Parses the person's answer. Only an explicit yes allows the call.
-fn read(result: &Value) -> Answer {
+/// Parses the person's answer. Only an explicit yes allows the call. `words` are the decisions that
+/// the form offers. The error says why the answer cannot be used.
+fn read(result: &Value, words: &str) -> Result<Answer, String> {
     let nothing = Map::new();
     let content = result.get("content").and_then(Value::as_object);
     let content = content.unwrap_or(&nothing);
-    let decision = content.get("decision").and_then(Value::as_str);
-    match (result.get("action").and_then(Value::as_str), decision) {
-        (Some("accept"), Some(ALLOW)) => Answer::AllowOnce,
-        (Some("accept"), Some(ALLOW_DECLASSIFIED)) => Answer::AllowDeclassified,
-        (Some("accept"), Some(ALLOW_TOOL)) => uses(content.get("uses"), Scope::Run),
-        (Some("accept"), Some(ALLOW_SESSION)) => uses(content.get("uses"), Scope::Session),
-        (Some("accept"), Some(HAPPENED)) => happened(content.get("result")),
-        (Some("accept"), Some(DID_NOT_HAPPEN)) => stated(StatedOutcome::DidNotHappen),
-        (Some("accept"), Some(REFUSE)) | (Some("decline"), _) => Answer::Refuse,
-        _ => Answer::Unanswered,
+    match result.get("action").and_then(Value::as_str) {
+        Some("accept") => {}
+        Some("decline") => return Ok(Answer::Refuse),
+        Some("cancel") => return Err("the user closed the question without an answer".to_owned()),
+        _ => {
+            let action = said(result.get("action"));
+            return Err(format!(
+                "the host's answer has {action} as `action`; expected `accept`, `decline` or `cancel`"
+            ));
+        }
+    }
+    let decision = content.get("decision");
+    Ok(match decision.and_then(Value::as_str) {
+        Some(ALLOW) => Answer::AllowOnce,
+        Some(ALLOW_DECLASSIFIED) => Answer::AllowDeclassified,
+        Some(ALLOW_TOOL) => uses(content.get("uses"), Scope::Run)?,
+        Some(ALLOW_SESSION) => uses(content.get("uses"), Scope::Session)?,
+        Some(HAPPENED) => happened(content.get("result")),
+        Some(DID_NOT_HAPPEN) => stated(StatedOutcome::DidNotHappen),
+        Some(REFUSE) => Answer::Refuse,
+        _ => {
+            let decision = said(decision);
+            return Err(format!(
+                "the host's answer has {decision} as `decision`; expected {words}"
+            ));
+        }
+    })
+}
+
+/// Quotes what a member of the host's answer says.
+fn said(value: Option<&Value>) -> String {
+    match value {
+        None => "nothing".to_owned(),
+        Some(value) => escape::brief(&value.to_string(), SAID_CHARS_MAX),
     }
 }
 
@@ -255,27 +312,28 @@ fn stated(outcome: StatedOutcome) -> Answer {
 /// Returns the answer to airlock's own question with this key, for a run that is suspended.
 pub(super) fn stored_answer(key: &str, result: &Value) -> Option<(CallId, Answer)> {
     let call = key.strip_prefix(APPROVAL_KEY)?.parse().ok()?;
-    match read(result) {
-        Answer::Unanswered | Answer::Invalid { .. } => None,
-        answer => Some((CallId(call), answer)),
-    }
+    let answer = read(result, "").ok()?;
+    Some((CallId(call), answer))
 }
 
-fn uses(said: Option<&Value>, scope: Scope) -> Answer {
-    let uses = match said {
+fn uses(number: Option<&Value>, scope: Scope) -> Result<Answer, String> {
+    let uses = match number {
         None | Some(Value::Null) => Some(USES_DEFAULT),
-        Some(said) => said
+        Some(number) => number
             .as_u64()
             .filter(|uses| *uses <= USES_MAX)
             .and_then(|uses| u32::try_from(uses).ok()),
     };
-    let uses = uses.and_then(NonZeroU32::new);
-    uses.map_or(Answer::Unanswered, |uses_max| {
-        Answer::Allow(Terms {
-            scope,
-            ..Terms::up_to(uses_max)
-        })
-    })
+    let uses_max = uses.and_then(NonZeroU32::new).ok_or_else(|| {
+        let number = said(number);
+        format!(
+            "the host's answer has {number} as `uses`; expected a whole number from 1 to {USES_MAX}"
+        )
+    })?;
+    Ok(Answer::Allow(Terms {
+        scope,
+        ..Terms::up_to(uses_max)
+    }))
 }
 
 #[cfg(test)]
@@ -290,7 +348,7 @@ mod tests {
             .chain([forms::about_outcome()])
         {
             let rows = rows(&question);
-            assert!(rows.len() >= 3, "{rows:?}");
+            assert!(rows.len() >= 2, "{rows:?}");
             let page = json!(
                 rows.iter()
                     .map(|row| json!({
@@ -315,7 +373,7 @@ mod tests {
     fn session_is_offered_only_if_its_grants_are_stored() {
         let [_, mut question] = forms::questions();
         let words = |question: &Question| {
-            let params = params(question);
+            let params = params(question, false);
             params["requestedSchema"]["properties"]["decision"]["enum"].clone()
         };
         assert_eq!(words(&question), json!(["allow", "allow-tool", "refuse"]));
@@ -332,7 +390,7 @@ mod tests {
     #[test]
     fn host_states_what_became_of_a_call() {
         let question = forms::about_outcome();
-        let form = &params(&question)["requestedSchema"]["properties"];
+        let form = &params(&question, false)["requestedSchema"]["properties"];
         let words = json!(["happened", "did-not-happen", "refuse"]);
         assert_eq!(form["decision"]["enum"], words);
         assert_eq!(form["result"]["type"], "string");
@@ -365,17 +423,29 @@ mod tests {
                 stated(StatedOutcome::DidNotHappen),
             ),
         ] {
-            let result = json!({"action": "accept", "content": content});
-            assert_eq!(read(&result), expected, "{result}");
+            check(
+                &json!({"action": "accept", "content": content}),
+                Ok(expected),
+            );
+        }
+    }
+
+    #[track_caller]
+    fn check(result: &Value, expected: Result<Answer, &str>) {
+        match (read(result, "`allow` or `refuse`"), expected) {
+            (Ok(answer), Ok(expected)) => assert_eq!(answer, expected, "{result}"),
+            (Err(why), Err(part)) => assert!(why.contains(part), "{result}: {why}"),
+            (found, _) => panic!("{result}: {found:?}"),
         }
     }
 
     #[test]
-    fn only_explicit_yes_allows() {
-        let tool = |uses| Answer::up_to(NonZeroU32::new(uses).unwrap());
+    fn only_explicit_yes_allows_and_error_says_why() {
+        let tool = |uses| Ok(Answer::up_to(NonZeroU32::new(uses).unwrap()));
         let accept = |content: Value| json!({"action": "accept", "content": content});
+        let expected = "expected `allow` or `refuse`";
         for (result, expected) in [
-            (accept(json!({"decision": "allow"})), Answer::AllowOnce),
+            (accept(json!({"decision": "allow"})), Ok(Answer::AllowOnce)),
             (accept(json!({"decision": "allow-tool"})), tool(20)),
             (
                 accept(json!({"decision": "allow-tool", "uses": 3})),
@@ -383,44 +453,67 @@ mod tests {
             ),
             (
                 accept(json!({"decision": "allow-session", "uses": 3})),
-                Answer::Allow(Terms {
+                Ok(Answer::Allow(Terms {
                     scope: Scope::Session,
                     ..Terms::up_to(NonZeroU32::new(3).unwrap())
-                }),
+                })),
             ),
             (
                 accept(json!({"decision": "allow-declassified"})),
-                Answer::AllowDeclassified,
+                Ok(Answer::AllowDeclassified),
             ),
-            (accept(json!({"decision": "refuse"})), Answer::Refuse),
-            (json!({"action": "decline"}), Answer::Refuse),
-            (json!({"action": "cancel"}), Answer::Unanswered),
-            (accept(json!({})), Answer::Unanswered),
-            (accept(json!({"decision": "Allow"})), Answer::Unanswered),
-            (accept(json!({"decision": true})), Answer::Unanswered),
+            (accept(json!({"decision": "refuse"})), Ok(Answer::Refuse)),
+            (json!({"action": "decline"}), Ok(Answer::Refuse)),
             (
                 json!({"action": "decline", "content": {"decision": "allow"}}),
-                Answer::Refuse,
+                Ok(Answer::Refuse),
             ),
+            (json!({"action": "cancel"}), Err("the user closed")),
+            (accept(json!({})), Err("has nothing as `decision`")),
+            (accept(json!({})), Err(expected)),
+            (
+                accept(json!({"decision": "Allow"})),
+                Err("has \"Allow\" as"),
+            ),
+            (accept(json!({"decision": "Allow"})), Err(expected)),
+            (accept(json!({"decision": true})), Err("has true as")),
             (
                 accept(json!({"decision": "allow-tool", "uses": 0})),
-                Answer::Unanswered,
+                Err("has 0 as `uses`; expected a whole number from 1 to 1000"),
             ),
             (
                 accept(json!({"decision": "allow-tool", "uses": 1e9})),
-                Answer::Unanswered,
+                Err("as `uses`"),
             ),
             (
                 accept(json!({"decision": "allow-tool", "uses": "all"})),
-                Answer::Unanswered,
+                Err("has \"all\" as `uses`"),
             ),
             (
                 json!({"content": {"decision": "allow"}}),
-                Answer::Unanswered,
+                Err("has nothing as `action`"),
             ),
-            (json!([]), Answer::Unanswered),
+            (json!([]), Err("has nothing as `action`")),
         ] {
-            assert_eq!(read(&result), expected, "{result}");
+            check(&result, expected);
         }
+    }
+
+    #[test]
+    fn form_says_what_each_answer_covers() {
+        let [mut question, _] = forms::questions();
+        question.scopes = vec![Scope::Run, Scope::Session];
+        question.level = Level::AskRun;
+        let form = |is_direct| params(&question, is_direct).to_string();
+        let of_script = form(false);
+        for part in [
+            "Allow `",
+            "(call 1 of this run",
+            "in this session too, only from this exact script",
+            "Only for the answers that allow similar calls",
+        ] {
+            assert!(of_script.contains(part), "{part}: {of_script}");
+        }
+        assert!(!form(true).contains("exact script"), "{}", form(true));
     }
 }

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
+use airlock_core::catalog::Catalog;
 use airlock_core::code::Code;
-use airlock_core::id::CallId;
+use airlock_core::decide::INVALID_ANSWER;
+use airlock_core::id::{CallId, ToolId};
 use airlock_core::report::{
     Report, ReportedCall, ReportedLine, ReportedOutcome, ReportedSeverity, Status,
 };
@@ -19,6 +21,7 @@ use super::result_store::{StoredContent, read_call};
 use super::rpc::{remove_member, set_member};
 use super::session::HostSession;
 use crate::broker::tool_index::visible;
+use crate::extract::NO_EXTRACTOR;
 use crate::render::{self, Style, escape};
 
 /// Maximum length of console text in a result, in bytes. Models rarely need the console.
@@ -51,6 +54,8 @@ pub(super) struct RunTextOptions<'a> {
     /// Maximum length of the value. The rest of a longer value is kept in the session.
     pub(super) value_bytes_max: usize,
     pub(super) unasked: &'a UnaskedCalls,
+    /// The tools, which say what may write.
+    pub(super) catalog: &'a Catalog,
 }
 
 /// Formats a report.
@@ -94,11 +99,8 @@ pub(super) fn of_run(
         set_member(&mut structured, "next", next);
         parts.push(text);
     }
-    let is_unasked = |call: &&ReportedCall| {
-        call.code == Some(Code::Unanswered) && options.unasked.contains(CallId(call.id))
-    };
-    if let Some(call) = report.calls.iter().find(is_unasked) {
-        let note = cannot_ask(&call.tool);
+    let mut calls = report.calls.iter();
+    if let Some(note) = calls.find_map(|call| not_approved(call, options.unasked)) {
         set_member(&mut structured, "approval", note.clone());
         parts.push(note);
     }
@@ -129,17 +131,55 @@ pub(super) fn of_run(
         text: parts.join("\n\n"),
         report: structured,
         images: images.blocks,
-        is_error: !matches!(report.status, Status::Done | Status::Paused),
+        is_error: !matches!(report.status, Status::Done | Status::Paused)
+            || drops_write(report, options.catalog),
     }
 }
 
-/// Explains why a call was not approved at a host that cannot ask its user.
-fn cannot_ask(tool: &str) -> String {
-    let tool = escape::brief(tool, TOOL_CHARS_SHOWN);
-    format!(
-        "approval: this host cannot show questions, so no person was asked about `{tool}`. The user can \
-         set {CHANGES_FOR_APPROVAL}, or --allow '{tool}'"
-    )
+/// Whether a script returned although a call that may write was not sent, or has no outcome. Its
+/// model would take the result for the end of the work.
+fn drops_write(report: &Report, catalog: &Catalog) -> bool {
+    let may_write = |call: &ReportedCall| {
+        let tool = ToolId::parse(&call.tool).ok();
+        let effects = tool.and_then(|it| Some(catalog.find(&it)?.effects));
+        effects.is_none_or(|it| it.read_only.or(it.claims_read_only) != Some(true))
+    };
+    let is_open = |call: &ReportedCall| {
+        matches!(
+            call.outcome,
+            ReportedOutcome::NotSent | ReportedOutcome::Unknown
+        )
+    };
+    let dropped = |call: &ReportedCall| is_open(call) && may_write(call);
+    report.status == Status::Done
+        && (report.usage.calls_not_recorded > 0 || report.calls.iter().any(dropped))
+}
+
+/// Explains why a call got no approval: the host could not ask its user, or the answer cannot be
+/// used.
+fn not_approved(call: &ReportedCall, unasked: &UnaskedCalls) -> Option<String> {
+    if call.code != Some(Code::Unanswered) {
+        return None;
+    }
+    let tool = escape::brief(&call.tool, TOOL_CHARS_SHOWN);
+    let invalid = call.reasons.last()?.strip_prefix(INVALID_ANSWER);
+    let why = match (unasked, invalid) {
+        (_, Some(why)) => {
+            let why = escape::brief(why, MESSAGE_CHARS_SHOWN);
+            return Some(format!("approval: `{tool}` was not approved: {why}"));
+        }
+        (UnaskedCalls::All, None) => {
+            format!("this host cannot show questions, so no person was asked about `{tool}`")
+        }
+        (UnaskedCalls::Declined(calls), None) if calls.contains(&CallId(call.id)) => format!(
+            "the question about `{tool}` was declined within a second, so it counts as not shown to \
+             a person"
+        ),
+        (UnaskedCalls::Declined(_), None) => return None,
+    };
+    Some(format!(
+        "approval: {why}. The user can set {CHANGES_FOR_APPROVAL}, or --allow '{tool}'"
+    ))
 }
 
 /// The images of a value that the result shows.
@@ -345,6 +385,9 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
             "get the descriptions with get_tool_details, then run the script again"
         }
         Some(Code::InvalidArguments) => "get_tool_details shows the tool's arguments",
+        Some(Code::ExtractFailed) if has_no_extractor(report) => {
+            "return the text instead, and read it yourself"
+        }
         Some(Code::Denied) => "do without the call; only a change of the rules can allow it",
         Some(Code::Unanswered) => "do without the call, or let the user approve it",
         Some(Code::LimitTime) => "do less in one run, or give a larger timeout_ms",
@@ -352,6 +395,11 @@ fn next<'a>(report: &Report, for_a_person: &'a str) -> Cow<'a, str> {
         _ => for_a_person,
     };
     next.into()
+}
+
+fn has_no_extractor(report: &Report) -> bool {
+    let error = report.error.as_ref();
+    error.is_some_and(|error| error.message.contains(NO_EXTRACTOR))
 }
 
 fn run_again(report: &Report) -> String {

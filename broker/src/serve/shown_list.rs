@@ -30,6 +30,8 @@ pub(super) struct ShownList {
     pub(super) tools: Arc<ShownTools>,
     /// Maximum length of a description, in characters.
     pub(super) chars_max: usize,
+    /// Whether scripts of this host can call `extract`.
+    pub(super) can_extract: bool,
 }
 
 impl ShownTools {

@@ -276,6 +276,8 @@ fn tools_are_found_by_their_own_name_and_group() {
         let details: Value = serde_json::from_str(text(&details)).unwrap();
         let available = &details["notes.raed"]["available_tools"];
         assert_eq!(*available, json!(names), "{cell}: {details}");
+        let meant = &details["notes.raed"]["did_you_mean"];
+        assert_eq!(meant, "notes.read", "{cell}: {details}");
     }
 }
 

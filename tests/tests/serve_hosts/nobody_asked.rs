@@ -235,8 +235,115 @@ fn host_that_declines_at_once_learns_what_to_change() {
             let (_, report) = declined(&home, &server, "", action);
             assert_eq!(report["code"], "unanswered", "{action}: {report}");
             let note = report["approval"].as_str().unwrap_or_default();
-            assert!(note.contains("cannot show questions"), "{action}: {report}");
+            assert!(
+                note.contains("declined within a second"),
+                "{action}: {report}"
+            );
+            assert!(note.contains("restart airlock"), "{action}: {report}");
             assert_eq!(server.noted("call write"), 0, "{action}");
         });
     }
+}
+
+#[test]
+fn unusable_answer_is_named_and_allows_nothing() {
+    let (home, server) = (Home::new(), notes());
+    let mut host = asking(&home, &server, "");
+    let expected = "expected `allow`, `allow-tool`, `allow-session` or `refuse`";
+    let accept = |content: Value| json!({"action": "accept", "content": content});
+    for (answer, parts) in [
+        (accept(json!({})), ["has nothing as `decision`", expected]),
+        (
+            accept(json!({"decision": "yes"})),
+            ["has \"yes\" as `decision`", expected],
+        ),
+        (
+            accept(json!({"decision": "allow-tool", "uses": 0})),
+            ["has 0 as `uses`", "a whole number from 1 to 1000"],
+        ),
+        (
+            json!({"action": "cancel"}),
+            [
+                "the user closed the question",
+                "`notes.write` was not approved",
+            ],
+        ),
+    ] {
+        let report = answered(&mut host, answer.clone());
+        assert_eq!(report["code"], "unanswered", "{answer}: {report}");
+        let note = report["approval"].as_str().unwrap_or_default();
+        for part in parts {
+            assert!(note.contains(part), "{answer}: {part} in {report}");
+        }
+        let message = report["error"]["message"].as_str().unwrap();
+        assert!(message.contains("the answer cannot be used"), "{report}");
+    }
+    assert_eq!(server.noted("call write"), 0);
+}
+
+#[test]
+fn form_names_the_call_of_the_run_and_what_answers_cover() {
+    let (home, server) = (Home::new(), notes());
+    let mut host = asking(&home, &server, "");
+    let params = json!({"name": "run_script", "arguments": {"code": ASKED}});
+    let running = host.ask("tools/call", &params);
+    let asked = host.wait_for(|it| it["method"] == "elicitation/create");
+    let message = asked["params"]["message"].as_str().unwrap();
+    let first = "Allow `notes.write`? (call 1 of this run, line 1 of the script)";
+    assert_eq!(message.lines().next(), Some(first), "{message}");
+    assert!(!message.contains("knows"), "{message}");
+    let form = asked["params"]["requestedSchema"].to_string();
+    for part in ["only from this exact script", "how many calls in all"] {
+        assert!(form.contains(part), "{part}: {form}");
+    }
+    let answer = json!({"action": "decline"});
+    host.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    host.wait_for(|it| it["id"] == running && it["method"].is_null());
+}
+
+#[test]
+fn dropped_write_is_an_error_and_dropped_read_is_not() {
+    let tool = |name: &str, read_only: bool| {
+        json!({
+            "name": name, "inputSchema": {"type": "object"},
+            "annotations": {"readOnlyHint": read_only},
+        })
+    };
+    for cell in CELLS {
+        let server = ChangingServer::new("notes", &[tool("write", false), tool("read", true)]);
+        let flag = server.flag();
+        let args = ["--server", &flag, "--allow", "notes.*"];
+        let mut host = AnyHost::start(cell, Home::new(), &args, "a test", json!({}));
+        for (code, is_error) in [
+            ("notes.write({}); return 'done'", true),
+            ("notes.read({}); return 'done'", false),
+            ("await notes.write({}); return 'done'", false),
+        ] {
+            let result = host.run(code);
+            assert_eq!(result["isError"], is_error, "{cell}: {code}: {result}");
+            assert_eq!(result["structuredContent"]["status"], "done", "{result}");
+        }
+    }
+}
+
+#[test]
+fn extraction_is_neither_offered_nor_asked_about_without_a_model() {
+    let (home, server) = (Home::new(), notes());
+    let mut host = asking(&home, &server, "");
+    let listing = host.ask("tools/list", &json!({}));
+    let listed = host.wait_for(|it| it["id"] == listing && it["method"].is_null());
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let run = tools.iter().find(|it| it["name"] == "run_script").unwrap();
+    let about = run["description"].as_str().unwrap();
+    assert!(!about.contains("turn text into JSON"), "{about}");
+    let code = "return await airlock.extract({value: 'a', schema: {type: 'object'}})";
+    let params = json!({"name": "run_script", "arguments": {"code": code}});
+    let running = host.ask("tools/call", &params);
+    let next = host.wait_for(|it| it["method"] == "elicitation/create" || it["id"] == running);
+    let report = &next["result"]["structuredContent"];
+    assert_eq!(report["code"], "extract-failed", "{next}");
+    assert_eq!(
+        report["next"], "return the text instead, and read it yourself",
+        "{next}"
+    );
 }

@@ -153,9 +153,9 @@ fn answer_settles_its_call() {
     let cases = [
         (
             Answer::AllowOnce,
-            "allow: rule --ask '*'; answered: this call",
+            "allow: rule --ask '*'; answered: allow-once",
         ),
-        (Answer::Refuse, "refused: rule --ask '*'; answered: refused"),
+        (Answer::Refuse, "refused: rule --ask '*'; answered: refuse"),
         (
             Answer::Unanswered,
             "unanswered: rule --ask '*'; no person answered",
@@ -214,7 +214,7 @@ fn ask_each_call_ignores_grants_and_creates_none() {
         assert_eq!(
             describe(&settle(pending, Answer::up_to(uses_max), &mut grants)),
             format!(
-                "allow: rule --ask-call '{tool}'; answered: this call only; a grant cannot cover it"
+                "allow: rule --ask-call '{tool}'; answered: allow-once only; a grant cannot cover it"
             )
         );
     }
@@ -251,6 +251,7 @@ fn uncheckable_tool_is_refused_whatever_rules_say() {
         catalog: Arc::new(crate::testing::catalog_of(vec![tool])),
         rules: Arc::new(crate::testing::rules(&["allow *"])),
         disclosed: crate::session::DisclosedTools::All,
+        no_extractor: None,
     };
     let decision = decide(call(1, "fs.read", "{}"), &decision_context, &mut grants());
     assert_eq!(describe(&decision), "tool-unusable: the schema is invalid");
@@ -264,6 +265,7 @@ fn argument_text_in_findings_is_bounded() {
         catalog: Arc::new(crate::testing::catalog_of(vec![long])),
         rules: Arc::new(crate::testing::rules(&["allow *"])),
         disclosed: crate::session::DisclosedTools::All,
+        no_extractor: None,
     };
     let decision = decide(call(1, "fs.read", "{}"), &decision_context, &mut grants());
     let Decision::Deny(refusal) = decision else {

@@ -46,6 +46,7 @@ fn spec(rule_lines: &[&str], limits: Limits) -> RunSpec {
             catalog: Arc::new(catalog_of(tools)),
             rules: Arc::new(rules(rule_lines)),
             disclosed: crate::session::DisclosedTools::All,
+            no_extractor: None,
         },
         limits,
         flow: None,

@@ -131,10 +131,15 @@ pub(crate) fn look_up<'a>(
                     let available = available(tool_index, name, each.max(AVAILABLE_SHOWN_MIN));
                     problems.push(not_found_text(name, &available));
                     let flat: Vec<_> = available.iter().map(|it| &it.flat).collect();
-                    json!({
-                        "error": format!("Tool '{}' not found", sanitize(name)),
-                        "available_tools": flat,
-                    })
+                    let error = format!("Tool '{}' not found", sanitize(name));
+                    match meant(name, &available) {
+                        Some(meant) => json!({
+                            "error": error,
+                            "did_you_mean": meant,
+                            "available_tools": flat,
+                        }),
+                        None => json!({"error": error, "available_tools": flat}),
+                    }
                 }
             },
         };
@@ -148,11 +153,18 @@ pub(crate) fn look_up<'a>(
     }
 }
 
+/// Returns the name that was probably meant.
+fn meant<'a>(name: &str, available: &[&'a ListedTool]) -> Option<&'a str> {
+    let names = available.iter().map(|it| it.name.as_str());
+    codegen::closest::closest(&sanitize(name), names)
+}
+
 /// Explains to a script that there is no tool of this name.
 fn not_found_text(name: &str, available: &[&ListedTool]) -> String {
     let names = || available.iter().map(|it| it.name.as_str());
+    let closest = meant(name, available);
     let name = sanitize(name);
-    if let Some(closest) = codegen::closest::closest(&name, names()) {
+    if let Some(closest) = closest {
         return format!("there is no tool `{name}`; did you mean `{closest}`?");
     }
     let shown: Vec<_> = names().take(NAMES_IN_TEXT_MAX).collect();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use airlock_core::search;
 use codegen::declare::Level;
+use codegen::description::Description;
 use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 
@@ -17,6 +18,8 @@ use crate::broker::{ServerState, ServerStatus, ToolSnapshot};
 pub(crate) const LIMIT_DEFAULT: usize = 10;
 pub(crate) const LIMIT_MAX: usize = 50;
 const QUERY_BYTES_MAX: usize = 2_000;
+/// Maximum length of what a tool's text says about its deprecation, in characters.
+const DEPRECATION_CHARS_MAX: usize = 200;
 
 struct SearchRequest<'a> {
     query: &'a str,
@@ -134,8 +137,12 @@ fn check(tool_index: &ToolIndex, wanted: &SearchRequest<'_>) -> Result<(), Strin
     if let Some(unknown) = wanted.servers.iter().find(|name| !known(name)) {
         let servers = tool_index.servers();
         let unknown = sanitize(unknown);
+        let names = tool_index.known.servers.iter().map(|it| it.name.as_str());
+        let meant = codegen::closest::closest(&unknown, names);
+        let hint = meant.map(|it| format!("did you mean `{it}`? "));
         return Err(format!(
-            "there is no server `{unknown}`; there are {servers}"
+            "there is no server `{unknown}`; {}there are {servers}",
+            hint.unwrap_or_default()
         ));
     }
     Ok(())
@@ -244,14 +251,28 @@ fn absent_servers(tool_index: &ToolIndex) -> Vec<Value> {
     servers.map(entry).collect()
 }
 
+/// Returns what a server says about its deprecated tool: in its metadata, or in the tool's text as
+/// `DEPRECATED: …`, which a summary leaves out.
+pub(crate) fn deprecation(description: &Description) -> Option<String> {
+    const MARK: &str = "DEPRECATED";
+    if let Some(why) = &description.claims.deprecated {
+        return Some(why.clone());
+    }
+    let text = description.text.as_deref()?;
+    let (_, why) = text.split_once(MARK)?;
+    let why = why.split_inclusive(['.', '\n']).next().unwrap_or_default();
+    let why = why.trim_start_matches([':', ']', ')', ' ']).trim();
+    Some(why.chars().take(DEPRECATION_CHARS_MAX).collect())
+}
+
 /// Adds the fields that help to choose between similar tools. `get_tool_details` returns all other
 /// fields.
 fn put_metadata(known: &ToolSnapshot, shown: &ListedTool, entry: &mut Map<String, Value>) {
     let Some(description) = known.description(&shown.tool.id) else {
         return;
     };
-    if let Some(why) = &description.claims.deprecated {
-        entry.insert("deprecated".into(), codegen::text::neutralise(why).into());
+    if let Some(why) = deprecation(description) {
+        entry.insert("deprecated".into(), codegen::text::neutralise(&why).into());
     }
     let Some(file) = &description.metadata else {
         return;

@@ -3,8 +3,10 @@
 
 use std::collections::HashSet;
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
+use airlock_core::catalog::Catalog;
 use airlock_core::decide::Answer;
 use airlock_core::id::{CallId, RunId, ServerName};
 use airlock_core::report::{Report, Status};
@@ -140,6 +142,7 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
                     RunTextOptions {
                         value_bytes_max,
                         unasked: &unasked,
+                        catalog: &catalog_now(context),
                     },
                 );
                 result_of(told, &report, script.is_direct)
@@ -256,10 +259,17 @@ pub(super) fn ended(
 ) -> OwnToolAnswer {
     let options = RunTextOptions {
         value_bytes_max: request.limits(context.settings()).value_bytes_max,
-        unasked: &UnaskedCalls::Only(HashSet::new()),
+        unasked: &UnaskedCalls::Declined(HashSet::new()),
+        catalog: &catalog_now(context),
     };
     let told = run_text::of_run(report, script, &request.session, options);
     result_of(told, report, false)
+}
+
+/// Returns the current tools, or none after the broker has shut down.
+fn catalog_now(context: &ServeContext) -> Arc<Catalog> {
+    let tool_index = context.tool_index_now();
+    tool_index.map_or_else(Arc::default, |it| it.broker.catalog())
 }
 
 /// Formats the end of a run as a tool result. A direct call returns only its value.

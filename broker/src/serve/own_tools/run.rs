@@ -55,7 +55,7 @@ pub(super) fn description(tool_index: &ToolIndex, shown: &ShownList) -> Value {
 }
 
 fn about(tool_index: &ToolIndex, shown: &ShownList) -> String {
-    let text = run_description::introduction(tool_index, shown);
+    let text = run_description::introduction(shown);
     match run_description::declared_after(&text, shown) {
         Some(declarations) => format!("{text}\n\n{declarations}"),
         None => {
@@ -183,6 +183,7 @@ pub(super) async fn start(
             session: Arc::clone(&request.session),
             other: broker.shared_approver(),
             passed_on: pass_on,
+            is_direct: followed.is_direct,
         }) as Arc<dyn Approver>
     };
     let by_model = || Arc::new(HostModel::new(client_requests.clone())) as Arc<dyn Extractor>;

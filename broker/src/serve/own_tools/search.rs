@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::OwnToolAnswer;
 use super::details::typescript;
-use crate::broker::tool_index::search::{LIMIT_DEFAULT, LIMIT_MAX, SearchResult, search};
+use crate::broker::tool_index::search::{
+    LIMIT_DEFAULT, LIMIT_MAX, SearchResult, deprecation, search,
+};
 use crate::broker::tool_index::{ListedTool, SEARCH, ToolIndex};
 use crate::broker::{ServerState, ServerStatus, ToolSnapshot};
 use crate::serve::context::ServeContext;
@@ -82,7 +84,12 @@ fn answer(tool_index: &ToolIndex, found: &SearchResult<'_>, declarations: &str) 
         };
         if *total > best.len() {
             let more = total - best.len();
-            text.push_str(&format!("… and {more} weaker matches\n"));
+            let hint = if best.len() < LIMIT_MAX {
+                "; raise `limit`, or search for words"
+            } else {
+                "; search for words"
+            };
+            text.push_str(&format!("… and {more} more{hint}\n"));
         }
         text.push_str(&absent);
         text.trim_end().to_owned()
@@ -145,8 +152,8 @@ fn grouped(known: &ToolSnapshot, best: &[&ListedTool], with_text: bool) -> Strin
                 text.push_str(&format!(": {summary}"));
             }
             let description = known.description(&shown.tool.id);
-            if let Some(why) = description.and_then(|it| it.claims.deprecated.as_ref()) {
-                let why = codegen::text::neutralise(why);
+            if let Some(why) = description.and_then(deprecation) {
+                let why = codegen::text::neutralise(&why);
                 let between = if why.is_empty() { "" } else { ": " };
                 text.push_str(&format!(" [deprecated{between}{why}]"));
             }

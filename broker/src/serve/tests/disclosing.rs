@@ -260,6 +260,7 @@ async fn s6_2_undescribed_tool_is_refused_with_pointer() {
                 "code": "TOOL_DESCRIPTION_REQUIRED",
                 "message": "Tool 'word_echo' requires fetching its description before use.",
                 "resource_uri": "resource:///tool_descriptions?tools=word_echo",
+                "next": "call get_tool_details with {\"tools\":[\"word_echo\"]}, then call again",
             }})
         );
         host.descriptions("?tools=word_echo").await;

@@ -145,7 +145,7 @@ async fn host_without_sampling_is_not_asked() {
         let result = host.run(CODE).await;
         check(&result, &Err("extraction is not available"));
         let calls = &result["structuredContent"]["calls"];
-        assert_eq!(calls[0]["outcome"], "not-sent", "{result}");
+        assert_eq!(calls[0]["outcome"], "denied", "{result}");
     }
 }
 

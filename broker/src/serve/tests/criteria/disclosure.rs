@@ -171,6 +171,7 @@ async fn expect_required(host: &mut Host, tool: &str) {
         "code": "TOOL_DESCRIPTION_REQUIRED",
         "message": format!("Tool '{tool}' requires fetching its description before use."),
         "resource_uri": format!("{URI}?tools={tool}"),
+        "next": format!("call get_tool_details with {}, then call again", json!({"tools": [tool]})),
     });
     let said: Value = serde_json::from_str(text(&result)).unwrap();
     assert_eq!(said, json!({"error": error}));
