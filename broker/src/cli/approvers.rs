@@ -25,14 +25,16 @@ pub(super) struct ApprovalOptions {
     /// How to ask a person to approve calls: terminal, web, command:CMD, later, or never. With later,
     /// a run that waits only for people is suspended, and `airlock runs answer` answers. With never,
     /// airlock refuses calls that need approval, and prints the grants that the run would have needed
-    /// [default: the configured approver, else the terminal if there is one]
+    /// [default: the configured approver, else the terminal; without a terminal, calls that need
+    /// approval are denied]
     #[arg(long, value_name = "WHO")]
     approver: Option<String>,
     /// Never ask: deny calls that no rule allows
     #[arg(long, conflicts_with = "approver")]
     no_ask: bool,
     /// Read a file of grants. A grant is an approval of several calls. A run with `--approver never`
-    /// prints a file that you can use
+    /// prints such a file on stderr; `--grant` also takes its `--json` output, after a person has
+    /// filled in each `by`
     #[arg(long = "grant", value_name = "FILE")]
     grants: Vec<PathBuf>,
     /// Name of a session. Runs with the same session share their labels, the tool descriptions
@@ -278,8 +280,9 @@ pub(super) fn sufficient(report: &Report) -> String {
     };
     format!(
         "no person could be asked; {enough}. To use them, a person checks them, fills in \
-         `approved_by`, and passes the file with --grant FILE. A grant of scope `run` gives its \
-         uses to every run that gets the file:\n\n{file}\n"
+         `approved_by`, and passes the file with --grant FILE. The output of --json can be passed \
+         too, with `by` filled in. A grant of scope `run` gives its uses to every run that gets the \
+         file:\n\n{file}\n"
     )
 }
 

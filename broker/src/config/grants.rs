@@ -9,6 +9,7 @@ use std::path::Path;
 
 use airlock_core::grant::{Condition, FieldValue, Grant, Scope};
 use airlock_core::id::{Digest, GrantId, ToolId};
+use airlock_core::json::Bounds;
 use airlock_core::labels::{Label, Labels};
 use airlock_core::problem::Problem;
 use codegen::canonical;
@@ -58,6 +59,13 @@ pub fn read(path: &Path, now_ms: u64) -> Result<Vec<Grant>, Problem> {
 
 fn parse(name: &str, text: &str, now_ms: u64) -> Result<Vec<Grant>, Problem> {
     let next = NEXT;
+    if is_report(text) {
+        return of_report(text, now_ms).map_err(|why| {
+            let next =
+                "write the grants as TOML, or the report of `airlock run --json` with each `by`";
+            invalid(format!("invalid grants in {name}"), why, next)
+        });
+    }
     let lines = LineIndex::new(text);
     let document: Document = toml::from_str(text).map_err(|error| {
         let line = error
@@ -82,6 +90,56 @@ fn parse(name: &str, text: &str, now_ms: u64) -> Result<Vec<Grant>, Problem> {
                 .map_err(|why| invalid(format!("invalid grant in {name}, line {line}"), why, next))
         })
         .collect()
+}
+
+/// A report, as `--json` prints it and a host gets it. A person fills in `by` of each grant.
+#[derive(Deserialize)]
+struct ReportDocument {
+    #[serde(default)]
+    grants_needed: Vec<Grant>,
+}
+
+/// Whether a file is JSON. TOML never begins with a brace.
+fn is_report(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+fn of_report(text: &str, now_ms: u64) -> Result<Vec<Grant>, String> {
+    let report = airlock_core::json::parse_strict(text.as_bytes(), BOUNDS);
+    let report = report.map_err(|bad| bad.to_string())?;
+    let report: ReportDocument = serde_json::from_value(report).map_err(|bad| bad.to_string())?;
+    if report.grants_needed.is_empty() {
+        return Err("the report has no `grants_needed`".into());
+    }
+    let signed = |grant: Grant| {
+        if grant.by.trim().is_empty() {
+            let tool = &grant.tool;
+            return Err(format!(
+                "`by` of the grant for `{tool}` is empty; expected the name of a person"
+            ));
+        }
+        let unused = Grant {
+            id: GrantId("".into()),
+            uses: 0,
+            given_at_ms: 0,
+            shown: Digest::sha256(b""),
+            by: format!("{} (in a file)", grant.by.trim()),
+            ..grant
+        };
+        identified(unused, now_ms)
+    };
+    report.grants_needed.into_iter().map(signed).collect()
+}
+
+/// Sets the id, which depends on the whole content, so that a changed grant gets another id.
+fn identified(mut grant: Grant, now_ms: u64) -> Result<Grant, String> {
+    let text = serde_json::to_value(&grant).map_err(|error| error.to_string())?;
+    grant.shown = canonical::digest(&text);
+    let hex = grant.shown.to_string();
+    let hex: String = hex.chars().skip("sha256:".len()).take(ID_CHARS).collect();
+    grant.id = GrantId(format!("file-{hex}").into());
+    grant.given_at_ms = now_ms;
+    Ok(grant)
 }
 
 impl GrantEntry {
@@ -113,7 +171,7 @@ impl GrantEntry {
             "any" => None,
             text => Some(digest("script", text)?),
         };
-        let mut grant = Grant {
+        let grant = Grant {
             id: GrantId("".into()),
             scope: self.scope,
             tool: ToolId::parse(&self.tool).map_err(|bad| bad.to_string())?,
@@ -129,14 +187,7 @@ impl GrantEntry {
             shown: Digest::sha256(b""),
             by: format!("{} (in a file)", self.approved_by.trim()),
         };
-        // The id depends on the whole content of a grant, so a changed grant gets another id.
-        let text = serde_json::to_value(&grant).map_err(|error| error.to_string())?;
-        grant.shown = canonical::digest(&text);
-        let hex = grant.shown.to_string();
-        let hex: String = hex.chars().skip("sha256:".len()).take(ID_CHARS).collect();
-        grant.id = GrantId(format!("file-{hex}").into());
-        grant.given_at_ms = now_ms;
-        Ok(grant)
+        identified(grant, now_ms)
     }
 }
 
@@ -164,13 +215,14 @@ fn fixed(value: toml::Value) -> Result<FieldValue, String> {
     }
 }
 
+const BOUNDS: Bounds = Bounds {
+    bytes_max: 1024 * 1024,
+    depth_max: 64,
+    nodes_max: 100_000,
+};
+
 fn read_json(text: &str) -> Result<FieldValue, String> {
-    let bounds = airlock_core::json::Bounds {
-        bytes_max: 1024 * 1024,
-        depth_max: 64,
-        nodes_max: 100_000,
-    };
-    airlock_core::json::parse_strict(text.as_bytes(), bounds)
+    airlock_core::json::parse_strict(text.as_bytes(), BOUNDS)
         .map(|value| FieldValue::from_value(&value))
         .map_err(|bad| format!("invalid `json` in `same`: {bad}"))
 }
@@ -235,6 +287,28 @@ mod tests {
         assert!(grant.id.0.starts_with("file-"));
         let wider = signed.replace("uses_max = 20", "uses_max = 21");
         assert_ne!(parse("g.toml", &wider, 7).unwrap()[0].id, grant.id);
+    }
+
+    #[test]
+    fn report_counts_as_grant_file_after_signing() {
+        let report = |by: &str| {
+            let grant = Grant {
+                by: by.into(),
+                uses: 3,
+                ..needed()
+            };
+            json!({"run": "r", "grants_needed": [grant]}).to_string()
+        };
+        let problem = parse("r.json", &report(" "), 7).unwrap_err();
+        assert!(problem.why.contains("`by` of the grant for"), "{problem}");
+        let from_report = parse("r.json", &report("Ada"), 7).unwrap();
+        let signed = render::grant_file(&[needed()]);
+        let signed = signed.replace("approved_by = \"\"", "approved_by = \"Ada\"");
+        assert_eq!(from_report, parse("g.toml", &signed, 7).unwrap());
+        for (text, why) in [("{}", "no `grants_needed`"), ("{\"a\":", "")] {
+            let problem = parse("r.json", text, 7).unwrap_err();
+            assert!(problem.why.contains(why), "{problem}");
+        }
     }
 
     #[test]

@@ -26,7 +26,8 @@ fn entry(grant: &Grant) -> String {
         "[[grant]]\ntool = {}\nuses_max = {}\nscope = \"{}\"          # run, session or project\n\
          expires = {}\napproved_by = \"\"       # required: the name of the person who approves\n\
          description = \"{}\"\nscript = \"{script}\"\npolicy = \"{}\"\n\
-         labels = {}           # the labels that the run may have\nfree = {}\n",
+         labels = {}           # the labels that the run may have; unlabelled data counts as both\n\
+         free = {}\n",
         quoted(&grant.tool.to_string()),
         grant.uses_max,
         grant.scope,

@@ -148,6 +148,46 @@ fn unnamed_grant_is_refused_and_revoked_one_stays_revoked() {
     );
 }
 
+#[test]
+fn report_with_signed_grants_is_taken_as_a_grant_file() {
+    let scene = scene("return await rogue.fine({})");
+    let mut args = self::args();
+    args.extend(["--approver", "never", "--json"]);
+    let mut report = scene.home.run(&args).expect_code(22).json();
+    let run = |report: &Value| {
+        let file = scene.home.write("report.json", report.to_string());
+        let mut args = self::args();
+        args.extend(["--grant", file.to_str().unwrap(), "--approver", "never"]);
+        scene.home.run(&args)
+    };
+    let unsigned = run(&report).expect_code(30);
+    assert!(unsigned.stderr.contains("`by` of the grant"), "{unsigned}");
+    report["grants_needed"][0]["by"] = "Ada".into();
+    run(&report).expect_code(0);
+    assert_eq!(scene.heard(), 1);
+    report["grants_needed"][0]["expires_at_ms"] = 1.into();
+    let file = scene.home.write("old.json", report.to_string());
+    scene.home.write(
+        "policies/all.cedar",
+        "permit(principal, action, resource);\n",
+    );
+    let check = [
+        "policy",
+        "check",
+        "policies",
+        "--config",
+        "airlock.toml",
+        "--grant",
+    ];
+    let checked = scene
+        .home
+        .run([&check[..], &[file.to_str().unwrap()]].concat());
+    assert!(
+        checked.to_string().contains("the grant has expired"),
+        "{checked}"
+    );
+}
+
 /// A person removes a label from a session. Later runs start without it, and their journals and
 /// reports name the person.
 #[test]

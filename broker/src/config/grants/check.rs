@@ -79,6 +79,15 @@ struct File<'a> {
 impl File<'_> {
     /// Returns the number of grants and all findings.
     fn findings(&self) -> (usize, Vec<Finding>) {
+        if super::is_report(self.text) {
+            return match super::of_report(self.text, self.now_ms) {
+                Ok(grants) => {
+                    let ends = grants.iter().filter_map(|it| self.of_end(it, None));
+                    (grants.len(), ends.collect())
+                }
+                Err(why) => (0, vec![self.unusable(0, "invalid file of grants", why)]),
+            };
+        }
         let outline: Outline = match toml::from_str(self.text) {
             Ok(outline) => outline,
             Err(error) => {
@@ -121,15 +130,17 @@ impl File<'_> {
         let read: Result<super::GrantEntry, _> = toml::Value::Table(table).try_into();
         let read = read.map_err(|error| error.message().to_owned());
         match read.and_then(|entry| entry.grant(self.now_ms)) {
-            Ok(grant) => findings.extend(end.and_then(|end| self.of_end(&grant, end))),
+            Ok(grant) => findings.extend(end.and_then(|end| self.of_end(&grant, Some(end)))),
             Err(why) => findings.push(self.unusable(at, "invalid grant", why)),
         }
         findings
     }
 
-    /// Returns a finding if the expiry has passed or is more than a year away.
-    fn of_end(&self, grant: &Grant, end: Range<usize>) -> Option<Finding> {
-        let place = Place::at_offset(&self.name, self.text, end.start);
+    /// Returns a finding if the expiry has passed or is more than a year away. A report has no place
+    /// for it.
+    fn of_end(&self, grant: &Grant, end: Option<Range<usize>>) -> Option<Finding> {
+        let at = end.as_ref().map_or(0, |end| end.start);
+        let place = Place::at_offset(&self.name, self.text, at);
         if grant.expires_at_ms <= self.now_ms {
             let what = "the grant has expired";
             let why = "an expired grant covers no call";
@@ -144,8 +155,8 @@ impl File<'_> {
         let next = "write an earlier time for `expires`, in UTC";
         let until = self.usual_end(grant.scope);
         let told = format!("write {until}");
-        let fix = Fix::replace_range(&self.name, self.text, end, until, told);
-        Some(Finding::new(Kind::GrantWithoutExpiry, place, what, why, next).fixed(Some(fix)))
+        let fix = end.map(|end| Fix::replace_range(&self.name, self.text, end, until, told));
+        Some(Finding::new(Kind::GrantWithoutExpiry, place, what, why, next).fixed(fix))
     }
 
     fn usual_end(&self, scope: Scope) -> String {
