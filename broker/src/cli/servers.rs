@@ -92,13 +92,27 @@ fn chosen(config: &Config, names: &[String]) -> Result<Vec<ServerConfig>, Proble
     Ok(config.servers.iter().filter(is_chosen).cloned().collect())
 }
 
+/// Beginning of the advice to print what a server wrote.
+const SHOWS_STDERR: &str = "`airlock servers --stderr` with the same server flags shows";
+
+/// The configuration file that people keep in a project's folder.
+const PROJECT_FILE: &str = "airlock.toml";
+
 /// Returns the problem of a command that needs a server, and has none.
 pub(super) fn no_servers(what: &str) -> Problem {
-    usage(
-        what,
-        "no server is configured",
-        "add --server NAME=COMMAND, --mcp-config FILE, --config FILE or --demo",
-    )
+    usage(what, "no server is configured", how_to_add_a_server())
+}
+
+/// Says how to configure a server. Names the `airlock.toml` of the working folder, which no command
+/// reads by itself.
+pub(super) fn how_to_add_a_server() -> String {
+    const FLAGS: &str = "--server NAME=COMMAND, --mcp-config FILE, --config FILE or --demo";
+    match std::path::Path::new(PROJECT_FILE).is_file() {
+        true => format!(
+            "add --config {PROJECT_FILE}, because {PROJECT_FILE} lies in this folder; or add {FLAGS}"
+        ),
+        false => format!("add {FLAGS}"),
+    }
 }
 
 /// Returns the problem of a name that no configured server has.
@@ -255,6 +269,10 @@ impl CheckedServer {
                 let why = secrets.redact(&why).unwrap_or(why);
                 text.push_str(&format!("{:<11}  {target}\n", self.state()));
                 text.push_str(&format!("     why: {}\n", escape::line(&why)));
+                let next = match with_stderr {
+                    true => next.replace(SHOWS_STDERR, "the lines below show"),
+                    false => next.into_owned(),
+                };
                 text.push_str(&format!("    next: {next}\n"));
                 if !self.diagnostics.stderr.trim().is_empty() && !with_stderr {
                     text.push_str(&format!(

@@ -14,6 +14,9 @@ use crate::secrets::Secrets;
 
 const STDERR_BYTES_KEPT: usize = 32 * 1024;
 const STRAY_LINES_KEPT: usize = 8;
+/// Parts of lines that say why a program ended. Package managers and interpreters print other lines
+/// after them.
+const ERROR_MARKS: [&str; 2] = ["404 Not Found", "Error: "];
 /// Minimum and maximum lifetime of a list. A shorter or longer lifetime sent by the server is
 /// clamped to them.
 const HOLDS_MIN: Duration = Duration::from_secs(30);
@@ -217,10 +220,16 @@ impl Diagnostics {
         }
     }
 
-    /// Returns a line that may explain a failure: the last non-empty line of stderr, or else the
-    /// first invalid line on stdout.
+    /// Returns a line that may explain a failure: the first line of stderr that names an error, or
+    /// the last non-empty one, or else the first invalid line on stdout.
     pub(crate) fn last_words(&self) -> Option<String> {
         let text = self.end_of_stderr();
+        let of_error = ERROR_MARKS
+            .iter()
+            .find_map(|mark| text.lines().find(|line| line.contains(mark)));
+        if let Some(line) = of_error {
+            return Some(format!("a line on its stderr: {}", line.trim()));
+        }
         let mut lines = text.lines().rev().map(str::trim);
         if let Some(line) = lines.find(|line| !line.is_empty()) {
             return Some(format!("the last line on its stderr: {line}"));
@@ -271,6 +280,25 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_that_names_the_error_explains_more_than_the_last_one() {
+        for (text, expected) in [
+            (
+                "npm error code E404\nnpm error 404 Not Found - GET /x\nnpm error A complete log",
+                "a line on its stderr: npm error 404 Not Found - GET /x",
+            ),
+            (
+                "node:1\nError: Cannot find module 'x'\n    at a\n",
+                "a line on its stderr: Error: Cannot find module 'x'",
+            ),
+            ("one\ntwo\n\n", "the last line on its stderr: two"),
+        ] {
+            let diagnostics = Diagnostics::default();
+            diagnostics.stderr(text.as_bytes());
+            assert_eq!(diagnostics.last_words().unwrap(), expected);
+        }
+    }
 
     #[test]
     fn stderr_tail_and_first_stray_lines_are_kept() {

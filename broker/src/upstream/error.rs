@@ -109,7 +109,7 @@ impl ConnectError {
                 "`airlock servers --stderr` with the same server flags shows what it waits for; `connect_timeout` in airlock.toml gives it more time"
             }
             Self::Ended { .. } => {
-                "`airlock servers --stderr` with the same server flags shows all that it printed; it gets only PATH, HOME and the configured variables"
+                "`airlock servers --stderr` with the same server flags shows all that it printed; it gets only PATH, HOME and the configured variables, and runs in airlock's working folder unless `cwd` is set"
             }
             Self::Version { .. } => {
                 "use a version of the server that supports protocol version 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26 or 2024-11-05"

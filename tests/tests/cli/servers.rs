@@ -40,6 +40,12 @@ fn whole_stderr_is_printed_on_demand() {
         assert!(ended.stdout.contains(part), "{part}\n{ended}");
     }
     assert!(!ended.stdout.contains("demo"), "{ended}");
+    // The advice names no command that prints the same again.
+    assert!(!ended.stdout.contains("servers --stderr"), "{ended}");
+    assert!(
+        ended.stdout.contains("next: the lines below show"),
+        "{ended}"
+    );
 }
 
 #[test]
