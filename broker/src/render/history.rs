@@ -1,10 +1,11 @@
 //! Formats a journal for a person.
 
+use airlock_core::catalog::OWN_SERVER;
 use airlock_core::code::Code;
 use airlock_core::id::ToolId;
 use airlock_core::inquiry::InquiryLogin;
 use airlock_core::journal::{
-    Body, DecidedEntry, GrantGivenEntry, JournalLine, Verdict, VerifiedJournal,
+    Body, DecidedEntry, GrantGivenEntry, JournalLine, RunStartedEntry, Verdict, VerifiedJournal,
 };
 
 use super::{counted, escape};
@@ -73,12 +74,18 @@ fn remainder(journal: &VerifiedJournal) -> String {
     text
 }
 
+/// Returns the number of tools without airlock's own, as `airlock servers` counts them.
+fn of_servers(started: &RunStartedEntry) -> usize {
+    let tools = started.tools.iter();
+    tools.filter(|it| &*it.tool.server.0 != OWN_SERVER).count()
+}
+
 fn describe(body: &Body) -> Option<String> {
     Some(match body {
         Body::RunStarted(started) => format!(
             "started {} ({} tools, seed {}, {})",
             escape::brief(&started.script_name, 80),
-            started.tools.len(),
+            of_servers(started),
             started.seed,
             started.script_digest
         ),

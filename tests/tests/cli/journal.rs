@@ -171,7 +171,8 @@ fn list_shows_calls_and_script_and_takes_filters() {
         .run(["runs", "list", "--status", "done"])
         .expect_code(0);
     assert!(
-        text.stdout.contains("3 calls, 1 may write  -e: // counts"),
+        text.stdout
+            .contains("3 calls, 1 not marked read-only  -e: // counts"),
         "{text}"
     );
     let none = home.run(["runs", "list", "--host", "x"]).expect_code(0);

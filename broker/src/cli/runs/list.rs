@@ -295,7 +295,8 @@ impl Row {
             (Some(started), None) => started.script_name.clone(),
             (None, _) => "?".into(),
         };
-        let resumable = if self.can_resume() {
+        let has_work = calls.made + calls.reused > 0 || self.status == RunStatus::Paused;
+        let resumable = if self.can_resume() && has_work {
             "  (can be resumed)"
         } else {
             ""
@@ -335,11 +336,15 @@ impl Row {
     }
 }
 
-/// The calls that were allowed in one run, and how many of them may write: those of tools that are
-/// not known to be read-only.
+/// The calls of one run: those that were allowed, and how many of them may write, because their tools
+/// are not known to be read-only.
 #[derive(Default)]
 struct Calls {
     made: usize,
+    denied: usize,
+    unsent: usize,
+    /// Calls that got the recorded outcome of an earlier run.
+    reused: usize,
     writes: usize,
     tools: HashSet<ToolId>,
 }
@@ -356,23 +361,34 @@ impl Calls {
         let mut calls = Self::default();
         let lines = bytes.split(|byte| *byte == b'\n');
         for line in lines.filter_map(|line| serde_json::from_slice::<JournalLine>(line).ok()) {
-            if let Body::Decided(decided) = line.body
-                && decided.decision == Verdict::Allow
-            {
-                calls.made += 1;
-                calls.writes += usize::from(!reads.contains(&decided.tool));
-                calls.tools.insert(decided.tool);
+            match line.body {
+                Body::Decided(decided) if decided.decision == Verdict::Allow => {
+                    calls.made += 1;
+                    calls.writes += usize::from(!reads.contains(&decided.tool));
+                    calls.tools.insert(decided.tool);
+                }
+                Body::Decided(decided) if decided.decision == Verdict::Deny => calls.denied += 1,
+                Body::Decided(_) => calls.unsent += 1,
+                Body::Reused(_) => calls.reused += 1,
+                _ => {}
             }
         }
         calls
     }
 
     fn text(&self) -> String {
-        let made = counted(self.made, "call");
-        match self.writes {
-            0 => made,
-            writes => format!("{made}, {writes} may write"),
+        let mut text = counted(self.made + self.reused + self.denied + self.unsent, "call");
+        for (count, what) in [
+            (self.reused, "reused"),
+            (self.denied, "denied"),
+            (self.unsent, "not sent"),
+            (self.writes, "not marked read-only"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
         }
+        text
     }
 }
 
