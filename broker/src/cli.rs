@@ -63,7 +63,7 @@ enum Command {
     Run(Box<run::RunOptions>),
     /// Serve all tools to agent hosts as one MCP server, over stdio or HTTP
     Serve(Box<serve::ServeOptions>),
-    /// Connect to every configured server, and show its state and tools, or why it cannot be used
+    /// Connect to every configured server, and show its state and number of tools, or why it cannot be used
     Servers(Box<servers::ServersOptions>),
     /// Log in to a server with OAuth
     Login(Box<login::LoginOptions>),

@@ -400,7 +400,8 @@ fn resolve(
             } else {
                 earlier
             };
-            let next = "rename one of the servers";
+            let next = "remove or rename one of them; `~/.config/airlock/config.toml` is read in \
+                        addition to `--config`";
             return Err(invalid_at(file, what, why, next));
         }
     }

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::connect::visit;
 use super::options::{ServerOptions, StateOptions};
 use super::screen::Screen;
+use super::servers::how_to_add_a_server;
 use super::types::saved;
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, CheckReport, Script};
@@ -59,11 +60,20 @@ pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
         &config.limits,
     )?;
     let is_quotable = config.secrets.redact(&text).is_none();
-    let report = if options.from.is_empty() {
+    let has_servers = !config.servers.is_empty() || !options.from.is_empty();
+    let mut report = if options.from.is_empty() {
         against_servers(&name, &text, config, &options, &screen)?
     } else {
         against_files(&name, &text, &config, &options, &screen)?
     };
+    if !has_servers {
+        for finding in &mut report.findings {
+            if finding.message.starts_with("there is no server") {
+                let next = how_to_add_a_server();
+                finding.suggestion = Some(format!("No server is configured: {next}."));
+            }
+        }
+    }
     let quoted = if is_quotable { text.as_str() } else { "" };
     show(&report, &name, quoted, &options, &screen)?;
     Ok(if report.has_error() {

@@ -92,7 +92,11 @@ pub(super) fn input(flag: &str, argument: &str, limits: &Limits) -> Result<Value
         None => argument.to_owned(),
     };
     json::read(text.as_bytes(), Bounds::WIDEST).map_err(|bad| {
-        let next = format!("write JSON, such as {flag} '{{\"a\": 1}}', or {flag} @FILE");
+        let is_name = !argument.contains(['{', '[', '"', '@']) && argument.contains(['.', '/']);
+        let next = match is_name || Path::new(argument).is_file() {
+            true => format!("to read a file, write `@{argument}`"),
+            false => format!("write JSON, such as {flag} '{{\"a\": 1}}', or {flag} @FILE"),
+        };
         usage(format!("invalid value for `{flag}`"), bad.to_string(), next)
     })
 }

@@ -18,7 +18,8 @@ pub(super) struct ServerOptions {
     /// Read servers from a JSON file in the usual {"mcpServers": {…}} form
     #[arg(long = "mcp-config", value_name = "FILE")]
     mcp_configs: Vec<PathBuf>,
-    /// Read an airlock.toml: servers, rules, labels, limits
+    /// Read an airlock.toml: servers, rules, labels, limits. ~/.config/airlock/config.toml is always
+    /// read
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Read a file of labels. Labels say which kinds of data a server or tool reads, and whether it

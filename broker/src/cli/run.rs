@@ -18,6 +18,7 @@ use super::options::{LimitOptions, RuleOptions, ServerOptions, StateOptions, usa
 use super::progress::ProgressLine;
 use super::resume::{ResumeFlags, Resumed};
 use super::screen::Screen;
+use super::servers::how_to_add_a_server;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, input, print, print_json, runtime};
 use crate::broker::{Broker, BuildError, Cancel, CheckPolicy, Script};
@@ -280,13 +281,13 @@ impl RunJob<'_> {
         self.show_findings(untold, source);
         if let Some(mut problem) = render::ending(report, &source.name) {
             let error = report.error.as_ref();
-            let is_unknown = |error: &ReportedError| {
-                error.name == "ReferenceError" || error.message.starts_with("there is no server")
-            };
-            if no_servers && error.is_some_and(is_unknown) {
-                problem.next =
-                    "no server is configured; add --demo, --mcp-config FILE or --server NAME=COMMAND"
-                        .into();
+            let names_server =
+                |error: &ReportedError| error.message.starts_with("there is no server");
+            if no_servers && error.is_some_and(names_server) {
+                problem.what = format!("no server is configured; {}", problem.what);
+                problem.next = how_to_add_a_server();
+            } else if no_servers && error.is_some_and(|it| it.name == "ReferenceError") {
+                problem.next = format!("no server is configured; {}", how_to_add_a_server());
             }
             self.screen.problem(&problem);
             let excerpt = error.and_then(|error| render::excerpt(error, &source.text));

@@ -460,7 +460,7 @@ impl<'a> ServerAnnouncer<'a> {
             0 => {
                 let (catalog, place) = (broker.catalog(), &self.place);
                 let others = catalog.servers().iter().filter(|it| !it.is_own());
-                let counts = others.map(|it| it.tools.len());
+                let counts = others.map(|it| it.tools.iter().filter(|it| !it.denied).count());
                 let (servers, tools) = counts.fold((0, 0), |(n, sum), it| (n + 1, sum + it));
                 let (tools, servers) = (counted(tools, "tool"), counted(servers, "server"));
                 format!("serving {tools} of {servers} on {place}\n")

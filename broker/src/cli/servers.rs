@@ -103,11 +103,15 @@ pub(super) fn no_servers(what: &str) -> Problem {
     usage(what, "no server is configured", how_to_add_a_server())
 }
 
-/// Says how to configure a server. Names the `airlock.toml` of the working folder, which no command
-/// reads by itself.
+/// Says how to configure a server. Names the `airlock.toml` of the working folder if it has servers,
+/// because no command reads it by itself.
 pub(super) fn how_to_add_a_server() -> String {
     const FLAGS: &str = "--server NAME=COMMAND, --mcp-config FILE, --config FILE or --demo";
-    match std::path::Path::new(PROJECT_FILE).is_file() {
+    let text = std::fs::read_to_string(PROJECT_FILE).unwrap_or_default();
+    match text
+        .lines()
+        .any(|line| line.trim_start().starts_with("[servers"))
+    {
         true => format!(
             "add --config {PROJECT_FILE}, because {PROJECT_FILE} lies in this folder; or add {FLAGS}"
         ),

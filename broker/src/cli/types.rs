@@ -272,9 +272,8 @@ fn nothing(wanted: &[String], found: &TypeSource, denied: &HashSet<ToolId>) -> S
     let all = all.map(|it| format!("{}.{}", it.server, it.name));
     let all: Vec<String> = all.filter(|name| !denied.contains(name)).collect();
     let Some(first) = wanted.first().filter(|_| !all.is_empty()) else {
-        return "no server offers a tool; add --server NAME=COMMAND, --mcp-config, --config or \
-                --demo, or a file with --from\n"
-            .to_owned();
+        let next = super::servers::how_to_add_a_server();
+        return format!("no server offers a tool; {next}, or read a file with --from\n");
     };
     let next = match closest_tool(first, all.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),

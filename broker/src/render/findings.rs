@@ -2,7 +2,7 @@
 
 use airlock_core::report::{Report, ReportedFinding, ReportedSeverity};
 
-use super::report::marked;
+use super::report::{has_stopped, marked};
 use super::{Style, escape};
 
 const MESSAGE_CHARS_SHOWN: usize = 400;
@@ -36,12 +36,7 @@ pub fn finding(finding: &ReportedFinding, name: &str, script: &str, style: Style
 /// Returns the findings of a run, without the finding that stopped the run, because the run's
 /// problem already shows it.
 pub fn untold_findings(report: &Report) -> impl Iterator<Item = &ReportedFinding> {
-    report.findings.iter().filter(move |finding| {
-        !report.error.as_ref().is_some_and(|error| {
-            (error.line, error.column) == (Some(finding.line), Some(finding.column))
-                && error.message.starts_with(&finding.message)
-        })
-    })
+    report.findings.iter().filter(|it| !has_stopped(report, it))
 }
 
 /// Formats the numbers of errors and warnings, such as `1 error and 2 warnings`.

@@ -1,10 +1,13 @@
 //! Formats a report for a person. The value is for stdout; the ending and the calls are for stderr.
 
+use std::collections::BTreeSet;
+
 use airlock_core::code::Code;
 use airlock_core::json::{self, Bounds};
 use airlock_core::problem::Problem;
 use airlock_core::report::{
-    Report, ReportedCall, ReportedDecision, ReportedError, ReportedOutcome, Status,
+    Report, ReportedCall, ReportedDecision, ReportedError, ReportedFinding, ReportedOutcome,
+    ReportedSeverity, Status,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -54,6 +57,7 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
     }
     let code = report.code.unwrap_or(Code::Internal);
     let error = report.error.as_ref();
+    let stopped = stopping_finding(report);
     let (what, why) = match (report.status, error) {
         (Status::Done, _) => return None,
         (Status::Failed, Some(error)) if code == Code::ScriptTooComplex => (
@@ -63,13 +67,20 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
             ),
             escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
         ),
-        (Status::Failed, Some(error)) if code == Code::CheckFailed => (
-            format!(
-                "the script was not started, because it has an error{}",
-                place(error, script_name)
-            ),
-            escape::brief(&error.message, MESSAGE_CHARS_SHOWN),
-        ),
+        (Status::Failed, Some(error)) if code == Code::CheckFailed || stopped.is_some() => {
+            let message = stopped.map_or(&error.message, |it| &it.message);
+            let kind = match error.name.as_str() {
+                "SyntaxError" => "a syntax error",
+                _ => "an error",
+            };
+            (
+                format!(
+                    "the script was not started, because it has {kind}{}",
+                    place(error, script_name)
+                ),
+                escape::brief(message, MESSAGE_CHARS_SHOWN),
+            )
+        }
         (Status::Failed, Some(error)) => (
             format!("the script failed{}", place(error, script_name)),
             thrown(error),
@@ -85,7 +96,29 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
             (what, message(error))
         }
     };
-    Some(Problem::new(code.as_str(), what, why, advice(code, report)))
+    // What to write instead says more than the advice for the code.
+    let next = match stopped.and_then(|it| it.suggestion.as_deref()) {
+        Some(suggestion) => escape::brief(suggestion, MESSAGE_CHARS_SHOWN),
+        None => advice(code, report),
+    };
+    Some(Problem::new(code.as_str(), what, why, next))
+}
+
+/// Returns the finding because of which the script was not started. A script that runs in spite of
+/// its findings can fail with the message of one of them, but with another error.
+fn stopping_finding(report: &Report) -> Option<&ReportedFinding> {
+    let name = &*report.error.as_ref()?.name;
+    let is_of_check = matches!(name, "CheckError" | "SyntaxError");
+    let mut findings = report.findings.iter().filter(|_| is_of_check);
+    findings.find(|it| it.severity == ReportedSeverity::Error && has_stopped(report, it))
+}
+
+/// Whether the error of a run is this finding.
+pub(super) fn has_stopped(report: &Report, finding: &ReportedFinding) -> bool {
+    report.error.as_ref().is_some_and(|error| {
+        (error.line, error.column) == (Some(finding.line), Some(finding.column))
+            && error.message.starts_with(&finding.message)
+    })
 }
 
 /// Returns a warning about calls that were not sent, or whose outcome is unknown, because the run
@@ -290,9 +323,18 @@ fn advice(code: Code, report: &Report) -> String {
     let call = report.calls.iter().rev().find(unspoken);
     match (code, call) {
         (Code::Denied | Code::Unanswered, Some(call)) if !by_a_rule(call) => {
+            let calls = report.calls.iter().filter(unspoken);
+            let tools: BTreeSet<&str> = calls
+                .filter(|call| !by_a_rule(call))
+                .map(|call| &*call.tool)
+                .collect();
+            let allow: Vec<_> = tools
+                .iter()
+                .map(|tool| format!("--allow '{tool}'"))
+                .collect();
             format!(
-                "if the call is wanted, allow it with --allow '{}'",
-                call.tool
+                "run it in a terminal or with `--approver later`, and a person is asked; or add {}",
+                allow.join(" ")
             )
         }
         (Code::Denied, Some(call)) => {
@@ -323,7 +365,9 @@ fn next(code: Code) -> &'static str {
         Code::ToolFailed | Code::ResultInvalid => {
             "catch the ToolError in the script, or change the call"
         }
-        Code::InvalidArguments => "`airlock types` prints the tool's parameters",
+        Code::InvalidArguments => {
+            "`airlock types`, with the tool's name and the same server flags, prints its parameters"
+        }
         Code::Denied => "change the rules if the call is wanted, or remove the call",
         Code::Refused => "remove the call, or ask the person who refused it",
         Code::Unanswered => {

@@ -85,6 +85,110 @@ fn errors_use_the_terms_of_their_source() {
 }
 
 #[test]
+fn script_without_servers_learns_how_to_add_one() {
+    let home = Home::new();
+    let code = "return await fs.read_file({path: 'x'})";
+    for (command, code_text) in [("run", "code: check-failed"), ("check", "unknown-server")] {
+        let ended = home.run([command, "-e", code]).expect_code(20);
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        for part in [
+            "there is no server `fs`",
+            "add --server NAME=COMMAND",
+            code_text,
+        ] {
+            assert!(shown.contains(part), "{part}: {ended}");
+        }
+        for part in ["There are no files", "`airlock`", "--config airlock.toml"] {
+            assert!(!shown.contains(part), "{part}: {ended}");
+        }
+    }
+    home.write("airlock.toml", "[servers.fs]\ncommand = \"true\"\n");
+    for command in ["run", "check"] {
+        let ended = home.run([command, "-e", code]).expect_code(20);
+        let shown = format!("{}{}", ended.stdout, ended.stderr).to_lowercase();
+        for part in ["no server is configured", "add --config airlock.toml"] {
+            assert_eq!(shown.matches(part).count(), 1, "{part}: {ended}");
+        }
+    }
+    home.run(["servers"])
+        .expect_code(2)
+        .expect_stderr("add --config airlock.toml");
+}
+
+#[test]
+fn script_that_was_not_started_gets_the_correction_as_advice() {
+    let home = Home::new();
+    for (code, parts) in [
+        (
+            "const x = ;",
+            ["was not started, because it has a syntax error", "next: "],
+        ),
+        (
+            "return demo.logs_qery({})",
+            ["was not started", "next: Did you mean `logs_query`?"],
+        ),
+    ] {
+        let ended = home.run(["run", "--demo", "-e", code]).expect_code(20);
+        for part in parts {
+            assert!(ended.stderr.contains(part), "{part}: {ended}");
+        }
+    }
+    let args = [
+        "run",
+        "--demo",
+        "--check",
+        "warn",
+        "-e",
+        "return demo.logs_qery({})",
+    ];
+    let ended = home.run(args).expect_code(20);
+    assert!(ended.stderr.contains("the script failed"), "{ended}");
+    assert!(!ended.stderr.contains("not started"), "{ended}");
+}
+
+#[test]
+fn name_of_a_file_as_input_gets_the_form_that_reads_it() {
+    let home = Home::new();
+    home.run(["run", "-e", "return input", "--input", "nosuch.json"])
+        .expect_code(2)
+        .expect_stderr("to read a file, write `@nosuch.json`");
+}
+
+#[test]
+fn denial_names_all_tools_and_the_other_ways() {
+    let home = Home::new();
+    let code = "const calls = [demo.logs_query({level: 'error'}), demo.tickets_create({title: 'x'})]; \
+                await Promise.allSettled(calls); throw (await calls[0].catch((e) => e))";
+    let args = ["run", "--demo", "-e", code];
+    let ended = home.run(args).expect_code(22);
+    for part in [
+        "--allow 'demo.logs_query' --allow 'demo.tickets_create'",
+        "`--approver later`",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {ended}");
+    }
+    let listed = home.run(["runs", "list"]).expect_code(0);
+    assert!(listed.stdout.contains("2 calls, 2 denied"), "{listed}");
+    assert!(!listed.stdout.contains("can be resumed"), "{listed}");
+}
+
+#[test]
+fn invalid_arguments_name_the_unknown_argument() {
+    let home = Home::new();
+    let code = "return await demo.tickets_create(input)";
+    let input = "{\"titel\": \"x\"}";
+    let args = [
+        "run", "--demo", "--allow", "demo.*", "-e", code, "--input", input,
+    ];
+    let ended = home.run(args);
+    assert!(ended.stderr.contains("code: invalid-arguments"), "{ended}");
+    for part in ["args.title", "args.titel", "an unknown property"] {
+        let why = ended.stderr.lines().find(|it| it.contains("why:"));
+        assert!(why.is_some_and(|it| it.contains(part)), "{part}: {ended}");
+    }
+}
+
+#[test]
 fn empty_result_is_reported_on_stderr() {
     let home = Home::new();
     for (args, part) in [

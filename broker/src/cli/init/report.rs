@@ -40,7 +40,12 @@ pub(super) fn text(findings: &Findings, written: bool) -> String {
         text.push_str(&format!("{}: left as it is: {why}\n", path.display()));
     }
     if text.is_empty() {
-        text.push_str("no host with servers was found\n");
+        text.push_str(
+            "no host with servers was found; write the servers into airlock.toml by hand, for \
+             example:\n\n[servers.fs]\ncommand = \"npx\"\nargs = [\"-y\", \
+             \"@modelcontextprotocol/server-filesystem\", \".\"]\n\nthen run `airlock servers --config \
+             airlock.toml`\n",
+        );
     }
     text
 }

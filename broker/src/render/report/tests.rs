@@ -106,7 +106,7 @@ fn denial_without_rule_prints_sufficient_rule() {
     };
     assert_eq!(
         next("no rule matches, and the default is deny"),
-        "if the call is wanted, allow it with --allow 'fs.delete'"
+        "run it in a terminal or with `--approver later`, and a person is asked; or add --allow 'fs.delete'"
     );
     for reason in [
         "rule --deny 'fs.*'",

@@ -36,6 +36,9 @@ const MORE_GLOBALS: [&str; 21] = [
     "unescape",
 ];
 
+/// The global with airlock's own tools.
+const OWN: &str = "airlock";
+
 /// Globals of other environments, and what to use instead.
 const ABSENT: [(&str, &str); 24] = [
     ("fetch", "There is no network: call a tool."),
@@ -157,14 +160,20 @@ impl CheckContext<'_, '_, '_> {
             return self.absent(absent, nodes);
         }
         let (local, suggestion) = self.instead_of(name);
+        let has_servers = self.servers().next().is_some();
         for (number, node) in nodes.iter().enumerate() {
             if !self.findings.wants(Severity::Error) {
                 return self.findings.count(nodes.len() - number);
             }
             let at = self.kind(*node).span().start;
-            if !local && self.is_called_on(*node, name) {
+            // Without servers, a name such as `fs` is more likely a missing server than a module.
+            let is_server = instead_of_absent(name).is_none() || !has_servers;
+            if !local && is_server && self.is_called_on(*node) {
                 let message = format!("there is no server `{name}`");
-                let suggestion = suggestion.clone().or_else(|| self.the_servers());
+                let suggestion = match has_servers {
+                    true => suggestion.clone().or_else(|| self.the_servers()),
+                    false => self.the_servers(),
+                };
                 self.error(*node, FindingCode::UnknownServer, at, message, suggestion);
                 continue;
             }
@@ -195,12 +204,12 @@ impl CheckContext<'_, '_, '_> {
     }
 
     /// Whether a node is used like a server: `name.something(…)`.
-    fn is_called_on(&self, node: NodeId, name: &str) -> bool {
+    fn is_called_on(&self, node: NodeId) -> bool {
         let member = self.parent(node);
         let is_member = matches!(self.kind(member), AstKind::StaticMemberExpression(_));
         let is_called = matches!(self.kind(self.parent(member)), AstKind::CallExpression(it)
             if it.callee.span() == self.kind(member).span());
-        is_member && is_called && instead_of_absent(name).is_none()
+        is_member && is_called
     }
 
     fn is_assigned(&self, node: NodeId) -> bool {
@@ -237,9 +246,13 @@ impl CheckContext<'_, '_, '_> {
         (false, meant)
     }
 
+    /// Returns the globals of servers, without airlock's own.
+    fn servers(&self) -> impl Iterator<Item = &str> {
+        self.surface.globals().filter(|it| *it != OWN)
+    }
+
     fn the_servers(&self) -> Option<String> {
-        let servers = self.surface.globals().map(|it| format!("`{it}`"));
-        let servers: Vec<_> = servers.collect();
+        let servers: Vec<_> = self.servers().map(|it| format!("`{it}`")).collect();
         Some(match servers.as_slice() {
             [] => "No server is connected.".to_owned(),
             [one] => format!("The server is {one}."),
