@@ -263,6 +263,9 @@ impl Broker {
         if let (Some(resume), Some(rejection)) = (&script.resume, &check.rejection) {
             return failed_start::rejected(rejection.clone(), check.findings, resume);
         }
+        if script.resume.is_some() && cancel.is_cancelled() {
+            return failed_start::cancelled(cancel.cancelled().await);
+        }
         // Hosts' runs are tracked only if something depends on it.
         let is_tracked = broker.flow.is_some() || !shares.is_of_host();
         let mut record = JournalWriter::new(state.clone(), run.clone(), &broker.secrets);

@@ -139,7 +139,12 @@ impl Pruner<'_> {
             let is_own = |head: &SignedHead| {
                 Some(head.head) == journal.head && Some(&head.key) == self.key.as_ref()
             };
-            if journal.ended().is_some() && !self.reader.signed_head(run)?.is_some_and(is_own) {
+            // Earlier versions did not sign the ends of suspended runs.
+            let is_unsigned = match self.reader.signed_head(run)? {
+                Some(head) => !is_own(head),
+                None => journal.ended().is_some(),
+            };
+            if is_unsigned {
                 return Ok(Some(run));
             }
         }

@@ -126,7 +126,9 @@ pub(super) fn has_stopped(report: &Report, finding: &ReportedFinding) -> bool {
 #[must_use]
 pub fn open_calls(report: &Report) -> Option<Problem> {
     let count = |outcome| {
-        let calls = report.calls.iter();
+        // The script got the error of a call that needs a login.
+        let is_told = |call: &&ReportedCall| call.code == Some(Code::LoginRequired);
+        let calls = report.calls.iter().filter(|call| !is_told(call));
         calls.filter(|call| call.outcome == outcome).count()
     };
     let unsent = match report.status {

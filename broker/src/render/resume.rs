@@ -19,7 +19,7 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
     let mut text = String::new();
     if was_not_resumed(report) {
         text.push_str(&format!(
-            "run {0} was not resumed and stays as it was: correct the script, then use `airlock run --resume {0}` again\n",
+            "run {0} was not resumed and stays as it was; once this is corrected, `airlock run --resume {0}` resumes it\n",
             resumable.run
         ));
     } else if resumable.recorded > 0 {

@@ -928,6 +928,27 @@ fn prune_keeps_a_run_that_another_key_has_signed() {
 }
 
 #[test]
+fn prune_keeps_a_suspended_run_that_another_key_has_signed() {
+    let stage = Stage::new();
+    let later = ["--ask", "w.create", "--approver", "later"];
+    let run = |more: &[&str]| stage.run(&[&later[..], more].concat());
+    let script = "return await w.create({title: 'a'});";
+    let paused = run_of(&run(&["-e", script]).expect_code(23));
+    let state = stage.home.runs_dir().parent().unwrap().to_owned();
+    fs::remove_file(state.join("signing.key")).unwrap();
+    stage.home.run(["runs", "key"]).expect_code(0);
+    let call = format!("{paused}:1");
+    stage
+        .home
+        .run(["runs", "answer", &call, "allow"])
+        .expect_code(0);
+    run(&["--resume", &paused]).expect_code(0);
+    let args = ["runs", "prune", "--json", "--keep", "0s"];
+    let pruned = stage.home.run(args).expect_code(0).json();
+    assert_eq!(pruned["deleted"], json!([]), "{pruned}");
+}
+
+#[test]
 fn deletion_without_signature_counts_as_missing() {
     let stage = Stage::new();
     let run = run_of(&stage.run(&["-e", "return 1"]).expect_code(0));

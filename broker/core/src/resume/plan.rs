@@ -50,8 +50,9 @@ pub fn plan(
         && started.script_digest == request.script
         && started.input_digest == request.input
         && started.guest_digest == request.guest;
-    let is_open = is_same && latest.ended().is_none();
-    let recording = is_open.then(|| Recording::new(latest, &ledger)).flatten();
+    let is_open = latest.ended().is_none();
+    let recording = (is_same && is_open).then(|| Recording::new(latest, &ledger));
+    let recording = recording.flatten();
     let mode = match recording {
         Some(recording) => ResumeMode::Continue(Box::new(recording)),
         None => ResumeMode::Edited,
@@ -68,7 +69,7 @@ pub fn plan(
         records: chain.records(),
         seed,
         started_ms: first_line.at_ms,
-        answers: match is_open {
+        answers: match is_same {
             true => answers(chain, journals),
             false => Vec::new(),
         },

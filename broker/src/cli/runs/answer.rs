@@ -7,7 +7,7 @@ use airlock_sandbox::clock::Clock;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::resolve::{call_ref, shown, whoami};
+use super::resolve::{call_ref, how_to_continue, shown, whoami};
 use super::waiting::Waiting;
 use crate::approver::whole_question;
 use crate::cli::options::{StateView, usage};
@@ -15,7 +15,6 @@ use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::private_file::StateDir;
-use crate::render::escape;
 use crate::run_chain::{ResumeError, StoredChain};
 use crate::suspended_runs::SuspendedQuestion;
 
@@ -85,18 +84,7 @@ pub(super) fn run(options: AnswerOptions, environment: &Environment) -> Outcome 
             AnswerArg::Refuse => "refused",
         };
         print(&format!("recorded: {about} {word}\n"))?;
-        let host = stored.newest_started().and_then(|it| it.host.as_deref());
-        let run = &about.run.0;
-        let next = match host {
-            Some(host) => format!(
-                "continue in the host {} with the tool `resume_run` and the run {run}\n",
-                escape::brief(host, 80)
-            ),
-            None => format!(
-                "continue with `airlock run --resume {run}` and the same servers and rules as before\n"
-            ),
-        };
-        Screen::of_process(environment, false).remark(&next);
+        Screen::of_process(environment, false).remark(&how_to_continue(&stored));
     }
     Ok(exit::DONE)
 }

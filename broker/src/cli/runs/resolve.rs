@@ -19,7 +19,7 @@ use crate::cli::{Outcome, exit, input, print, print_json};
 use crate::config::{Config, Environment};
 use crate::private_file::StateDir;
 use crate::render::escape;
-use crate::run_chain::ResumeError;
+use crate::run_chain::{ResumeError, StoredChain};
 use crate::stated_result::{self, SchemaCheck};
 
 #[derive(Debug, Args)]
@@ -90,11 +90,23 @@ pub(super) fn run(options: ResolveOptions, environment: &Environment) -> Outcome
             "the result was not checked: the tool's description at the time of the call is not stored\n",
         );
     }
-    screen.remark(&format!(
-        "continue with `airlock run --resume {}`\n",
-        about.run.0
-    ));
+    screen.remark(&how_to_continue(&stored));
     Ok(exit::DONE)
+}
+
+/// Says how a person continues the newest run of a chain.
+pub(super) fn how_to_continue(stored: &StoredChain) -> String {
+    let run = &stored.chain.newest().0;
+    let started = stored.newest_started();
+    match started.and_then(|it| it.host.as_deref()) {
+        Some(host) => format!(
+            "continue in the host {} with the tool `resume_run` and the run {run}\n",
+            escape::brief(host, 80)
+        ),
+        None => format!(
+            "continue with `airlock run --resume {run}` and the same servers and rules as before\n"
+        ),
+    }
 }
 
 /// Parses `RUN:CALL`, in which the run's id may be shortened.

@@ -686,10 +686,16 @@ fn suspended_run_takes_answer_in_another_process() {
     let (chain, journals) = (story.chain.clone(), story.journals.clone());
     // A run that dies before it puts the question again does not use the answer.
     assert!(story.start("b", "s", same));
+    // Neither does a run that is cancelled before.
     assert!(story.start("c", "s", same));
+    story.hear(Event::Cancelled {
+        why: "the host left".into(),
+        may_wait: false,
+    });
+    assert!(!story.start("d", "s", same));
     assert_eq!(story.hear(waits(&[(0, 1)])), ["call 1"]);
     // A run that decided the call has used the answer.
-    story.start("d", "s", same);
+    story.start("e", "s", same);
     assert_ne!(story.hear(waits(&[(0, 1)])), ["call 1"]);
     // Under other rules, the question is put again.
     let mut story = ChainStory::new(&["ask fs.*"]);
