@@ -150,7 +150,9 @@ fn drops_write(report: &Report, catalog: &Catalog) -> bool {
             ReportedOutcome::NotSent | ReportedOutcome::Unknown
         )
     };
-    let dropped = |call: &ReportedCall| is_open(call) && may_write(call);
+    // The script got the error of a call that needs a login.
+    let is_told = |call: &ReportedCall| call.code == Some(Code::LoginRequired);
+    let dropped = |call: &ReportedCall| is_open(call) && !is_told(call) && may_write(call);
     report.status == Status::Done
         && (report.usage.calls_not_recorded > 0 || report.calls.iter().any(dropped))
 }

@@ -195,7 +195,7 @@ impl Conversation {
                     "`demo` has no tool `ticket_list`",
                     "script.js:1:19",
                     "Did you mean `tickets_list`?",
-                    "code: check-failed",
+                    "check-failed",
                 ],
             ),
             (
