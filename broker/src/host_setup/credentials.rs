@@ -48,6 +48,12 @@ const BEGINNINGS: [&str; 22] = [
 ];
 /// Flags of one letter that many programs use for a password or a key, among other things.
 const SHORT_FLAGS: [&str; 2] = ["-p", "-k"];
+/// Flags whose value is a user, with a password after `:` if there is one.
+const USER_FLAGS: [&str; 3] = ["-u", "--user", "--proxy-user"];
+/// Flags whose value is a header.
+const HEADER_FLAGS: [&str; 2] = ["-H", "--header"];
+/// Headers that never hold a credential.
+const PUBLIC_HEADERS: [&str; 3] = ["accept", "content-type", "user-agent"];
 /// Variables that programs read without being told to, airlock included.
 const WELL_KNOWN: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 const WELL_KNOWN_BEGINNINGS: [&str; 4] = ["AIRLOCK_", "XDG_", "LD_", "DYLD_"];
@@ -120,7 +126,7 @@ impl Variables {
 
     /// Returns the text for airlock.toml of a header.
     pub(super) fn of_header(&mut self, server: &str, name: &str, value: &str) -> String {
-        if !names_secret(name) && is_plain(value) {
+        if is_public_header(name) && !has_credential(value) {
             return value.to_owned();
         }
         match value.split_once(' ') {
@@ -164,7 +170,7 @@ impl Variables {
             && let value = rest.trim_start()
             && let Some(begin) = arg.strip_suffix(value)
             && is_name(name)
-            && names_secret(name)
+            && (names_secret(name) || (HEADER_FLAGS.contains(&before) && !is_public_header(name)))
             && !value.is_empty()
         {
             return format!("{begin}{}", self.keep(server, name, value));
@@ -204,6 +210,11 @@ fn variable_name(text: &str) -> String {
     }
 }
 
+fn is_public_header(name: &str) -> bool {
+    let mut names = PUBLIC_HEADERS.iter();
+    names.any(|it| name.eq_ignore_ascii_case(it))
+}
+
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     !text.is_empty() && text.chars().all(fits)
@@ -211,7 +222,9 @@ fn is_name(text: &str) -> bool {
 
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_");
-    let others = ["KEY", "AUTH", "PASS", "PWD", "COOKIE", "SESSION", "DSN"];
+    let others = [
+        "KEY", "AUTH", "PASS", "PW", "CRED", "COOKIE", "SESSION", "DSN",
+    ];
     names_a_secret(&name) || others.iter().any(|it| name.contains(it)) || name.ends_with("_PAT")
 }
 
@@ -235,16 +248,31 @@ fn is_plain(value: &str) -> bool {
 
 /// Whether an argument is a flag, a setting, a name, a path or an address without a credential.
 fn is_plain_argument(before: &str, arg: &str) -> bool {
-    let may_be_password = SHORT_FLAGS.contains(&before)
-        && arg.contains(|c: char| c.is_alphabetic())
-        && !arg.contains('/');
+    let is_password =
+        |text: &str| text.contains(|c: char| c.is_alphabetic()) && !text.contains('/');
+    // The value can be a part of the argument, as in `-phunter`.
+    let mut attached = SHORT_FLAGS.iter().filter_map(|it| arg.strip_prefix(it));
+    let may_be_password =
+        (SHORT_FLAGS.contains(&before) && is_password(arg)) || attached.any(is_password);
+    let (flag, value) = arg.split_once('=').unwrap_or((before, arg));
+    let has_password = USER_FLAGS.contains(&flag) && value.contains(':');
+    let is_header = HEADER_FLAGS.contains(&flag)
+        && value
+            .split_once(':')
+            .is_some_and(|(name, _)| !is_public_header(name.trim()));
     let has_user = arg
         .split_once("://")
         .and_then(|(_, rest)| rest.split('/').next())
         .is_some_and(|authority| authority.contains('@'));
     let is_query = arg.contains("://") && arg.contains('?');
     let is_phrase = arg.contains(char::is_whitespace);
-    !(may_be_password || has_user || is_query || is_phrase || has_credential(arg))
+    !(may_be_password
+        || has_password
+        || is_header
+        || has_user
+        || is_query
+        || is_phrase
+        || has_credential(arg))
 }
 
 /// Whether a text contains a placeholder, a credential of a known shape, or letters and digits that
@@ -264,7 +292,21 @@ fn has_credential(text: &str) -> bool {
         || runs.any(|run| is_random(run, RANDOM_RUN))
         || hyphenated.any(|run| is_random(run, RANDOM_HYPHENATED))
         || words.any(is_random_word)
+        || names_a_value_secret(text)
         || values.any(begins_like_a_credential)
+}
+
+/// Whether a part of a text, such as `Server=db;Password=x` or `{"token":"x"}`, gives a secret name to
+/// a value.
+fn names_a_value_secret(text: &str) -> bool {
+    let text = text.replace(['"', '\''], "");
+    let mut parts = text.split([';', '&', ',', '?', '{', '}']);
+    parts.any(|part| {
+        let mut before: Vec<&str> = part.split(['=', ':']).map(str::trim).collect();
+        let value = before.pop().unwrap_or_default();
+        let mut names = before.into_iter();
+        !value.is_empty() && names.any(|it| is_name(it) && names_secret(it))
+    })
 }
 
 fn begins_like_a_credential(value: &str) -> bool {
@@ -310,6 +352,9 @@ mod tests {
             ("FOO", "kV7ahLpQz1Xr8TmWc2Yd", true),
             ("FOO", "correct horse battery staple", true),
             ("FOO", "${input:foo}", true),
+            ("DB_CRED", "foo", true),
+            ("USERPW", "foo", true),
+            ("FOO", "/db;password=hunter", true),
             ("LOG_LEVEL", "info", false),
             ("PORT", "8080", false),
             ("DEBUG", "True", false),
@@ -381,6 +426,22 @@ mod tests {
             ("", "https://u@host.example/", true),
             ("", "https://host.example/mcp?k=abc", true),
             ("-p", "hunter", true),
+            ("", "-phunter2", true),
+            ("", "Server=db;Uid=sa;Password=hunter", true),
+            (
+                "--connection-string",
+                "Server=db;Uid=sa;Password=hunter",
+                true,
+            ),
+            ("", r#"{"password":"hunter"}"#, true),
+            ("", r#"--config={"token":"abc"}"#, true),
+            ("-u", "root:toor", true),
+            ("", "--user=admin:pw", true),
+            ("", "--header=X-Api:opensesame", true),
+            ("--header", "Accept:text/plain", false),
+            ("-u", "root", false),
+            ("", "-p8080:80", false),
+            ("", "--options={\"mode\":\"fast\"}", false),
             ("-p", "8080:80", false),
             ("", "--headless", false),
             ("", "--project-ref=abc", false),
@@ -400,6 +461,23 @@ mod tests {
             assert_eq!(text == "${env:S_ARGUMENT}", is_kept, "{arg}: {text}");
             assert_eq!(variables.found.len(), usize::from(is_kept), "{arg}");
             assert!(variables.found.iter().all(|it| !it.contains(arg)));
+        }
+    }
+
+    #[test]
+    fn values_of_telling_names_become_variables() {
+        let mut variables = Variables::default();
+        let args = ["--pw", "foo", "--header", "X-Api:opensesame"].map(str::to_owned);
+        assert_eq!(
+            variables.of_arguments("db", &args),
+            ["--pw", "${env:DB_PW}", "--header", "X-Api:${env:DB_X_API}"]
+        );
+        for (name, value, expected) in [
+            ("X-Access", "opensesame", "${env:DB_X_ACCESS}"),
+            ("Content-Type", "text/plain", "text/plain"),
+            ("User-Agent", "airlock", "airlock"),
+        ] {
+            assert_eq!(variables.of_header("db", name, value), expected);
         }
     }
 
