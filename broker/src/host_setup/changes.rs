@@ -14,7 +14,6 @@ use airlock_core::id::Digest;
 use airlock_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
-use super::host_file::AIRLOCK;
 use crate::private_file::{self, StateDir};
 
 const RECORD: &str = "host-setup.json";
@@ -99,9 +98,18 @@ pub(crate) fn write(
         check_unchanged(change)
             .map_err(|error| failed(&change.path, &error.to_string(), "run the command again"))?;
     }
-    for change in changes.iter().filter(|it| !names_airlock(&it.before)) {
-        // Earlier changes of this file are no longer in it, so there is nothing to take back.
-        record.changed.retain(|it| it.file != change.path);
+    for change in changes {
+        // One host is not changed if the file of another cannot be replaced.
+        check_replaceable(change).map_err(|error| {
+            let next = "correct this, or choose the other hosts with `--host`";
+            failed(&change.path, &error.to_string(), next)
+        })?;
+    }
+    for change in changes {
+        if !names_created(&change.path, &change.before, &record.created) {
+            // Earlier changes of this file are no longer in it, so there is nothing to take back.
+            record.changed.retain(|it| it.file != change.path);
+        }
     }
     for created in created {
         if created.path.symlink_metadata().is_ok() && !is_left_over(&record, &created.path) {
@@ -149,7 +157,7 @@ pub(crate) fn undo(state: &StateDir) -> Result<Vec<Undone>, Problem> {
     let mut kept = Record::default();
     let mut first_failure = None;
     while let Some(changed) = record.changed.pop() {
-        let restored = restore(&changed);
+        let restored = restore(&changed, &record.created);
         match restored {
             // The change was never made.
             Ok(None) => {}
@@ -194,7 +202,7 @@ pub(crate) fn undo(state: &StateDir) -> Result<Vec<Undone>, Problem> {
     }
 }
 
-fn restore(changed: &ChangedFile) -> io::Result<Option<Undone>> {
+fn restore(changed: &ChangedFile, created: &[CreatedFile]) -> io::Result<Option<Undone>> {
     remove_if_there(&beside(&changed.file, UNFINISHED))?;
     remove_if_there(&beside(&changed.copy, UNFINISHED))?;
     let now = match fs::read(&changed.file) {
@@ -209,7 +217,7 @@ fn restore(changed: &ChangedFile) -> io::Result<Option<Undone>> {
         }
         Some(now) if digest(&now) != changed.digest => {
             let (file, copy) = (changed.file.clone(), changed.copy.clone());
-            Ok(Some(match names_airlock(&now) {
+            Ok(Some(match names_created(&changed.file, &now, created) {
                 true => Undone::Kept {
                     file,
                     copy: Some(copy),
@@ -274,11 +282,30 @@ fn is_left_over(record: &Record, path: &Path) -> bool {
     known.is_some_and(|it| private_file::read(path).is_ok_and(|now| digest(&now) == it.digest))
 }
 
-/// Whether a host's file may start airlock. An entry cannot do so without this word.
-fn names_airlock(text: &[u8]) -> bool {
-    let word = AIRLOCK.as_bytes();
-    text.windows(word.len())
-        .any(|it| it.eq_ignore_ascii_case(word))
+/// Whether a host's file may name one of the files that were created for it. The entry of a project
+/// begins their paths at the project's folder, so only the name and its folder are compared.
+fn names_created(host_file: &Path, text: &[u8], created: &[CreatedFile]) -> bool {
+    // JSON may escape slashes.
+    let text = String::from_utf8_lossy(text).replace('\\', "");
+    let mut created = created.iter().filter(|it| it.named_by == host_file);
+    created.any(|it| {
+        let folder = it.file.parent().and_then(Path::file_name);
+        let named = folder.zip(it.file.file_name());
+        named.is_none_or(|(folder, name)| {
+            let end = Path::new(folder).join(name);
+            text.contains(&*end.to_string_lossy())
+        })
+    })
+}
+
+/// Checks whether a new file can take the place of the host's file.
+fn check_replaceable(change: &Change) -> io::Result<()> {
+    let replaced = fs::metadata(&change.path)?;
+    let unfinished = beside(&change.path, UNFINISHED);
+    remove_if_there(&unfinished)?;
+    let written = write_new(&unfinished, &[], &replaced);
+    remove_if_there(&unfinished)?;
+    written
 }
 
 fn check_unchanged(change: &Change) -> io::Result<()> {
@@ -415,7 +442,7 @@ mod tests {
             let change = Change {
                 path: self.host.clone(),
                 before: fs::read(&self.host).unwrap(),
-                after: b"airlock".to_vec(),
+                after: b"serve --config new/airlock.toml".to_vec(),
             };
             let created = Created {
                 path: self.config.clone(),
@@ -460,7 +487,7 @@ mod tests {
     fn write_replaces_what_a_kept_file_left_over() {
         let place = Place::new();
         place.write().unwrap();
-        fs::write(&place.host, "changed, and starts airlock").unwrap();
+        fs::write(&place.host, "changed, and starts new/airlock.toml").unwrap();
         let undone = undo(&place.state).unwrap();
         assert!(undone.contains(&Undone::StillNamed(place.config.clone())));
         fs::write(&place.host, "the servers of the host").unwrap();
@@ -489,10 +516,29 @@ mod tests {
     }
 
     #[test]
+    fn no_file_is_changed_if_one_cannot_be_replaced() {
+        let place = Place::new();
+        let other = place.host.with_file_name("other.json");
+        fs::write(&other, "before").unwrap();
+        // Nothing can be written to this path.
+        fs::create_dir(beside(&other, UNFINISHED)).unwrap();
+        let change = |path: &Path| Change {
+            path: path.to_owned(),
+            before: b"before".to_vec(),
+            after: b"after".to_vec(),
+        };
+        let changes = [change(&place.host), change(&other)];
+        let problem = write(&place.state, &changes, &[]).unwrap_err();
+        assert!(problem.next.contains("--host"), "{}", problem.next);
+        assert_eq!(fs::read(&place.host).unwrap(), b"before");
+        assert_eq!(undo(&place.state).unwrap(), []);
+    }
+
+    #[test]
     fn undo_ends_when_the_entry_was_removed_by_hand() {
         let place = Place::new();
         let copies = place.write().unwrap();
-        fs::write(&place.host, "no entry").unwrap();
+        fs::write(&place.host, "allows mcp__airlock__run_script").unwrap();
         assert_eq!(
             undo(&place.state).unwrap(),
             [
