@@ -17,7 +17,8 @@ use crate::render::{counted, escape};
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorOptions {
-    /// Also check the configuration that files in this folder name, and start its servers
+    /// Also read the airlock.toml that is in this folder or that a host's file in this folder names,
+    /// and start its servers
     #[arg(long)]
     start_project_servers: bool,
     /// Print one JSON object
@@ -54,8 +55,7 @@ pub(super) fn run(options: DoctorOptions, environment: &Environment) -> Outcome 
     let project = init::current_folder()?;
     let mut hosts = Vec::new();
     for file in host_setup::find(environment, &project) {
-        // The authors of the project chose what its configuration starts, not the user.
-        let starts = file.scope != Scope::Project || options.start_project_servers;
+        let starts = options.start_project_servers;
         hosts.extend(check(file, &project, starts, environment, &screen));
     }
     if hosts.is_empty() {
@@ -76,8 +76,8 @@ pub(super) fn run(options: DoctorOptions, environment: &Environment) -> Outcome 
     })
 }
 
-/// Checks one place. Returns `None` if it does not start airlock. Without `starts`, runs no program
-/// that airlock's configuration names.
+/// Checks one place. Returns `None` if it does not start airlock. Without `starts`, reads no
+/// configuration of the project, because its authors chose what it starts, not the user.
 fn check(
     file: HostFile,
     project: &Path,
@@ -112,11 +112,13 @@ fn check(
         host.add("entry", State::Note(note));
     }
     let args = host.check_entry(entry, project, environment);
-    if starts {
+    let is_foreign =
+        host.file.scope == Scope::Project || names_project_file(&args.0, &host.file, project);
+    if starts || !is_foreign {
         host.check_configuration(&args, screen);
     } else {
-        let note = "not read, because a file in this folder names it and it can start programs; add \
-                    --start-project-servers to check it";
+        let note = "not read, because it is in this folder or a file in this folder names it, and it can \
+                    start programs; add --start-project-servers to check it";
         host.add("configuration", State::Note(note.into()));
     }
     Some(host)
@@ -165,11 +167,16 @@ impl CheckedHost {
             ),
             None => {
                 let why = format!("there is no program `{command}`");
-                self.bad(
-                    "entry",
-                    why,
-                    "run `airlock init --undo`, then `airlock init --write`",
-                );
+                let next = match self.file.scope {
+                    // Other people use the entry too.
+                    Scope::Project => {
+                        "install airlock so that `airlock` is on the PATH, or correct `command`"
+                    }
+                    Scope::User | Scope::Local => {
+                        "run `airlock init --undo`, then `airlock init --write`"
+                    }
+                };
+                self.bad("entry", why, next);
             }
         }
         (args, environment)
@@ -284,6 +291,31 @@ fn configuration(args: &[String], environment: &Environment) -> Result<Config, P
         Command::Serve(options) => serve::load(*options, environment),
         _ => Err(usage("the entry does not run `airlock serve`", "", "")),
     }
+}
+
+/// Whether the arguments of an entry name a file of the project that says what airlock starts. A
+/// relative path begins at the folder in which the host starts airlock, which is the project's.
+fn names_project_file(args: &[String], file: &HostFile, project: &Path) -> bool {
+    const FLAGS: [&str; 3] = ["--config", "--mcp-config", "--policy"];
+    let is_inside = |path: &str| {
+        let path = Path::new(path);
+        let real = path.canonicalize();
+        let real = real.unwrap_or_else(|_| path.to_owned());
+        let real_project = project.canonicalize();
+        let real_project = real_project.unwrap_or_else(|_| project.to_owned());
+        // `airlock init` made this folder for the user, whose home can be the current folder.
+        let is_own = path.starts_with(&file.folder);
+        path.is_relative()
+            || (!is_own && (path.starts_with(project) || real.starts_with(real_project)))
+    };
+    let following = args.iter().skip(1).map(Some).chain([None]);
+    args.iter().zip(following).any(|(arg, next)| {
+        let (flag, value) = match arg.split_once('=') {
+            Some((flag, value)) => (flag, Some(value)),
+            None => (arg.as_str(), next.map(String::as_str)),
+        };
+        FLAGS.contains(&flag) && value.is_some_and(is_inside)
+    })
 }
 
 /// Returns the path of a program, as a host finds it.

@@ -437,7 +437,9 @@ fn doctor_starts_nothing_that_files_of_the_project_name() {
     let mark = machine.home.path().join("mark");
     let entry = r#"{"command": "airlock", "args": ["serve", "--config", "airlock.toml"]}"#;
     let servers = format!(r#"{{"mcpServers": {{"airlock": {entry}}}}}"#);
-    machine.home.write("shop/.mcp.json", servers);
+    machine.home.write("shop/.mcp.json", &servers);
+    // A relative path in a file of the user names the project's file too.
+    machine.home.write(".cursor/mcp.json", &servers);
     machine.home.write(
         "shop/airlock.toml",
         format!(
@@ -451,6 +453,8 @@ fn doctor_starts_nothing_that_files_of_the_project_name() {
         "{checked}"
     );
     assert!(!mark.exists(), "{checked}");
+    let notes = checked.stdout.matches("not read, because").count();
+    assert_eq!(notes, 2, "{checked}");
     machine.run(&["doctor", "--start-project-servers"]);
     assert!(mark.exists());
 }
@@ -520,6 +524,17 @@ fn doctor_names_each_fault_and_what_to_do() {
     ] {
         assert!(ended.stdout.contains(part), "{part}\n{ended}");
     }
+}
+
+#[test]
+fn doctor_does_not_propose_init_for_a_file_of_other_people() {
+    let machine = Machine::new();
+    let entry = r#"{"command": "/nowhere/airlock", "args": ["serve"]}"#;
+    let servers = format!(r#"{{"mcpServers": {{"airlock": {entry}}}}}"#);
+    machine.home.write("shop/.mcp.json", servers);
+    let checked = machine.run(&["doctor"]).expect_code(30);
+    let next = "next: install airlock so that `airlock` is on the PATH, or correct `command`";
+    assert!(checked.stdout.contains(next), "{checked}");
 }
 
 #[test]
