@@ -42,11 +42,13 @@ pub(super) fn problem(error: &clap::Error, arguments: &[OsString]) -> Problem {
             let valid = list(error, ContextKind::ValidValue);
             let argument = text(error, ContextKind::InvalidArg);
             let flag = argument.split(' ').next().unwrap_or_default();
+            let flag = flag.trim_matches(['<', '>', '[', ']']);
             let words: Vec<&str> = valid.iter().map(String::as_str).collect();
-            let why = match word.is_empty() || words.is_empty() {
-                true => why,
-                false => {
-                    let expected = choice::list(&words);
+            let expected = choice::list(&words);
+            let why = match (words.is_empty(), word.is_empty()) {
+                (true, _) => why,
+                (false, true) => format!("missing value for `{flag}`; expected {expected}"),
+                (false, false) => {
                     format!("invalid value `{word}` for `{flag}`; expected {expected}")
                 }
             };

@@ -35,7 +35,8 @@ pub(super) fn unreadable_at(
             .and_then(|start| text.get(..start))
             .unwrap_or_default();
         let key = before.rsplit('\n').next().unwrap_or_default();
-        let key = key.split('=').next().unwrap_or_default().trim();
+        let key = key.split('=').next().unwrap_or_default();
+        let key = key.trim().trim_matches(['"', '\'']);
         let what = format!("invalid value for `{key}` ({name}:{line})");
         let next = choice::one_of(found, &choice::listed(expected));
         return invalid(what, &why, next);

@@ -98,6 +98,7 @@ fn file_error_is_a_config_problem() {
             "unknown_keys = 'forgive'",
             "invalid value for `unknown_keys` (x.toml:1)",
         ),
+        ("\"fsync\" = 'bad'", "invalid value for `fsync` (x.toml:1)"),
         ("engine = 'v8'", "invalid value for `engine` (x.toml:1)"),
     ] {
         let flags = Flags {
@@ -110,6 +111,21 @@ fn file_error_is_a_config_problem() {
             (what, "config-invalid")
         );
     }
+}
+
+#[test]
+fn invalid_tsc_names_the_valid_values() {
+    let scratch = TempDir::new();
+    let flags = Flags {
+        config: Some(scratch.file("x.toml", "tsc = 3")),
+        ..Flags::default()
+    };
+    let problem = Config::load(flags, &home(&scratch)).unwrap_err();
+    assert!(
+        problem.why.contains("expected a path, true or false"),
+        "{}",
+        problem.why
+    );
 }
 
 #[test]

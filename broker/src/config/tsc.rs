@@ -17,7 +17,7 @@ pub enum TscChoice {
 
 /// The setting in a file: `tsc = "/opt/typescript/tsc"`, `tsc = true` or `tsc = false`.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a path, true or false")]
 enum FileTsc {
     Whether(bool),
     At(PathBuf),

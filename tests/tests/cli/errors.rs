@@ -69,6 +69,12 @@ fn errors_use_the_terms_of_their_source() {
         (&["run", "a.js", "--max-calls", "-1"], "invalid count `-1`"),
         (&["run", "a.js", "--allow", ""], "the pattern is empty"),
         (&["run", "a.js", "--server", "x=ftp://h/"], "`ftp://`"),
+        (
+            &["run", "a.js", "--fsync="],
+            "missing value for `--fsync`; expected always, writes or never",
+        ),
+        (&["completions", "foo"], "for `SHELL`; expected bash"),
+        (&["runs", "answer", "R:1", "yes"], "for `ANSWER`; expected"),
         (&["descriptions", "pull"], "there is nothing to pull"),
         (
             &["policy", "can", "demo.nope", "--demo"],
