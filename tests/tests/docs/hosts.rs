@@ -34,12 +34,10 @@ fn each_host_of_init_has_a_short_page() {
 /// Returns the values of `--host`, from the error about another value.
 fn known_hosts() -> Vec<String> {
     let ended = Home::new().run(["init", "--host", "no-such-host"]);
-    let (_, list) = ended
-        .stderr
-        .split_once("possible values: ")
-        .unwrap_or_else(|| {
-            panic!("no list of hosts\n{ended}");
-        });
-    let list = list.split([']', '\n']).next().unwrap_or_default();
-    list.split(", ").map(|it| it.trim().to_owned()).collect()
+    let (_, list) = ended.stderr.split_once("; expected ").unwrap_or_else(|| {
+        panic!("no list of hosts\n{ended}");
+    });
+    let list = list.lines().next().unwrap_or_default();
+    let words = list.split(", ").flat_map(|it| it.split(" or "));
+    words.map(|it| it.trim().to_owned()).collect()
 }

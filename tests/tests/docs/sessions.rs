@@ -235,7 +235,7 @@ const MASKS: [(&str, &str); 7] = [
 fn without_times(line: &str) -> String {
     // Times of entries are aligned to the right.
     let line = match line.trim_start() {
-        entry if entry.starts_with('+') => format!("   {entry}"),
+        entry if matched(entry, "+9 ms").is_some() => format!("   {entry}"),
         _ => line.to_owned(),
     };
     let masked = MASKS
