@@ -96,8 +96,13 @@ impl Entry<'_> {
                 return Err(self.problem("both `command` and `url` are set", "remove one of them"));
             }
         };
-        let oauth = self.oauth(fields)?;
-        let oauth = oauth.filter(|_| self.can_log_in(&target));
+        let has_client = ["oauth", "auth"]
+            .iter()
+            .any(|key| fields.get(*key).is_some_and(Value::is_object));
+        let oauth = match has_client && self.can_log_in(&target) {
+            true => self.oauth(fields)?,
+            false => None,
+        };
         Ok(Some(DeclaredServer {
             name: self.name.to_owned(),
             origin: self.file.to_owned(),
@@ -280,7 +285,7 @@ mod tests {
     #[test]
     fn client_beside_a_command_or_a_header_is_ignored_and_other_servers_stay() {
         let text = r#"{"mcpServers": {
-            "a": {"command": "npx", "oauth": {"clientId": "c"}},
+            "a": {"command": "npx", "oauth": {"clientId": 3}},
             "b": {"url": "https://b/mcp", "headers": {"authorization": "x"}, "auth": {"CLIENT_ID": "c"}},
             "c": {"url": "https://c/mcp", "oauth": {"clientId": "c", "callbackPort": 99999}}}}"#;
         let config = parse("mcp.json", text).unwrap();
