@@ -220,7 +220,9 @@ impl MergedConfig {
         self.offer.extend(file.offer);
     }
 
-    fn take_flags(&mut self, flags: Flags) -> Result<(), Problem> {
+    fn take_flags(&mut self, mut flags: Flags) -> Result<(), Problem> {
+        let state = &mut flags.settings.state.state_dir;
+        *state = flags.state_dir.take().or(state.take());
         self.login_flags = LoginFlags::new(&flags);
         for flag in &flags.servers {
             self.servers.push(server::from_flag(flag)?);
@@ -262,9 +264,7 @@ impl MergedConfig {
             )
         };
         self.limits.extend(flags.limits.into_iter().map(located));
-        let mut settings = flags.settings;
-        settings.state.state_dir = flags.state_dir.or(settings.state.state_dir);
-        self.overlay(settings);
+        self.overlay(flags.settings);
         self.roots_absent = flags.roots_absent;
         self.pass = flags.pass.map(pass_through::of_flag).or(self.pass.take());
         let offers = flags.offer.into_iter().map(pass_through::of_offer);

@@ -46,7 +46,7 @@ pub(super) struct CheckOptions {
 pub(super) fn run(options: CheckOptions, environment: &Environment) -> Outcome {
     let screen = Screen::of_process(environment, false);
     let mut flags = options.servers.clone().into_flags()?;
-    flags.state_dir.clone_from(&options.state.state_dir);
+    flags.settings.state = options.state.clone();
     flags.settings.engine = options.engine.clone();
     flags.settings.compiler = options.compiler.clone();
     let config = Config::load(flags, environment)?;

@@ -129,7 +129,7 @@ fn load(
     screen: &Screen,
 ) -> Result<(Config, ServerConfig), Problem> {
     let mut flags = servers.into_flags()?;
-    flags.state_dir = state.state_dir;
+    flags.settings.state = state;
     let config = Config::load(flags, environment)?;
     config.warnings.iter().for_each(|it| screen.warning(it));
     let known: Vec<&str> = config.servers.iter().map(|it| &*it.spec.name.0).collect();

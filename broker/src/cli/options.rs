@@ -236,13 +236,9 @@ impl LimitOptions {
 
 impl StateOptions {
     pub(super) fn load(self, environment: &Environment) -> Result<Config, Problem> {
-        Config::load(
-            Flags {
-                state_dir: self.state_dir,
-                ..Flags::default()
-            },
-            environment,
-        )
+        let mut flags = Flags::default();
+        flags.settings.state = self;
+        Config::load(flags, environment)
     }
 }
 

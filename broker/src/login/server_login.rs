@@ -146,18 +146,23 @@ impl ServerLogin {
         &self.0.settings
     }
 
-    /// Returns the command that logs in to the server, with the scopes that are missing. The server
-    /// chooses the scopes, and people paste the command into a shell: scopes that could end the
-    /// quoted text are left out.
+    /// Returns the command that logs in to the server, with the scopes that are missing, and without
+    /// the flags, because scripts see it. The server chooses the scopes, and people paste the command
+    /// into a shell: scopes that could end the quoted text are left out.
     pub(crate) fn command(&self, challenge: &Challenge) -> String {
         let name = &self.0.name.0;
         let scopes = challenge.scopes.to_string();
         let are_named = challenge.is_insufficient_scope() && !scopes.is_empty();
-        let flags = &self.0.flags;
         match are_named && !scopes.contains('\'') {
-            true => format!("airlock login {name} --scope '{scopes}'{flags}"),
-            false => format!("airlock login {name}{flags}"),
+            true => format!("airlock login {name} --scope '{scopes}'"),
+            false => format!("airlock login {name}"),
         }
+    }
+
+    /// Returns the flags that complete the command for the person at the terminal, with a space
+    /// before each.
+    pub(crate) fn flags(&self) -> &str {
+        &self.0.flags
     }
 
     /// Whether only a person can log in.

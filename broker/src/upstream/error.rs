@@ -17,7 +17,7 @@ pub enum ConnectError {
     LoginRequired {
         url: String,
         why: String,
-        /// The command that logs in.
+        /// The command that logs in, with its flags. Only the person at the terminal sees it.
         next: String,
     },
     #[error("invalid setting `{setting}`: {why}")]

@@ -269,20 +269,21 @@ impl UpstreamServer {
     pub(crate) async fn log_in_to_connect(&self, origin: &CallOrigin) -> Option<Result<(), Reply>> {
         let slot = self.slot.lock().await;
         let last = slot.last_failure.as_ref()?;
-        let ConnectError::LoginRequired { why, next, .. } = &last.error else {
+        let ConnectError::LoginRequired { why, .. } = &last.error else {
             return None;
         };
-        let (why, next, used) = (why.clone(), next.clone(), last.login);
+        let login = self.spec.login.as_ref()?;
+        let (why, used) = (why.clone(), last.login);
         drop(slot);
         // The handshake was refused some time ago, so the server is asked again what it requires.
         let challenge = challenge_of(&self.spec).await.unwrap_or_default();
         let refused = LinkError::LoginRequired {
             why,
-            next,
+            next: login.command(&challenge),
             challenge: Box::new(challenge),
         };
-        let login = self.spec.login.as_ref();
-        let logged_in = login_request::after_refusal(refused, used, login, Some(origin)).await;
+        let asking = login_request::after_refusal(refused, used, Some(login), Some(origin));
+        let logged_in = asking.await;
         Some(
             logged_in.map_err(|refused| {
                 decode::reply(Err(refused), self.message_limits.result_bytes_max)
@@ -518,13 +519,18 @@ impl UpstreamServer {
             Transport::Http { url, .. } => Some(url.to_string()),
             Transport::Stdio { .. } => None,
         };
-        refusal
-            .explained(
-                place.as_deref(),
-                self.spec.timeouts.connect,
-                self.diagnostics.last_words(),
-            )
-            .map_texts(|text| self.shown(text))
+        let error = refusal.explained(
+            place.as_deref(),
+            self.spec.timeouts.connect,
+            self.diagnostics.last_words(),
+        );
+        match (error.map_texts(|text| self.shown(text)), &self.spec.login) {
+            (ConnectError::LoginRequired { url, why, next }, Some(login)) => {
+                let next = next + login.flags();
+                ConnectError::LoginRequired { url, why, next }
+            }
+            (error, _) => error,
+        }
     }
 
     fn without_secrets(&self, reply: Reply) -> Reply {

@@ -44,6 +44,12 @@ fn paste(mut command: Command, server: &LoginServer) -> (Option<i32>, String, St
     (output.status.code(), stdout, rest)
 }
 
+/// Returns the advice to the person at the terminal.
+fn next(home: &Home, server: &str) -> String {
+    let config = home.path().join("airlock.toml");
+    format!("run `airlock login {server} --config {}`", config.display())
+}
+
 /// Returns `airlock` with its own `secret-tool` on PATH.
 fn with_tool<const N: usize>(home: &Home, tool: &str, args: [&str; N]) -> Command {
     use std::os::unix::fs::PermissionsExt as _;
@@ -97,7 +103,7 @@ fn login_by_paste_makes_calls_work_and_leaves_no_secret_in_clear() {
     let home = configured(&server);
     let before = call(&home, 1).wait().expect_code(30);
     let before = before.expect_stderr("the server requires a login");
-    let before = before.expect_stderr("next: run `airlock login w --config airlock.toml`");
+    let before = before.expect_stderr(&next(&home, "w"));
     let stdout = log_in(&home, &server, &[]);
     for part in [
         "logged in to `w`",
@@ -175,7 +181,7 @@ fn token_that_has_ended_is_not_sent() {
     let before = server.requests_for("/mcp");
     let ended = call(&home, 1).wait().expect_code(30);
     let ended = ended.expect_stderr("the token has ended, and there is no refresh token");
-    ended.expect_stderr("run `airlock login w --config airlock.toml`");
+    ended.expect_stderr(&next(&home, "w"));
     assert_eq!(server.requests_for("/mcp"), before);
 }
 
@@ -214,7 +220,7 @@ fn two_servers_with_one_address_have_two_logins() {
     log_in(&home, &server, &[]);
     let shown = home.run(["servers", "v", "--config", "airlock.toml"]);
     let shown = shown.expect_code(30).expect_stdout("login-required");
-    shown.expect_stdout("next: run `airlock login v --config airlock.toml`");
+    shown.expect_stdout(&next(&home, "v"));
     home.run(["servers", "w", "--config", "airlock.toml"])
         .expect_code(0);
 }
@@ -280,6 +286,25 @@ fn command_of_a_message_logs_in() {
 }
 
 #[test]
+fn credential_in_an_address_is_in_no_message() {
+    const KEY: &str = "S3cr3tVal99";
+    let server = LoginServer::start();
+    let home = Home::new();
+    home.write("airlock.toml", FILE_KEY);
+    let flag = format!("w={}/mcp?api_key={KEY}", server.issuer());
+    let flags = ["--server", &flag, "--config", "airlock.toml"];
+    let script = "try { await w.create({title: 't'}) } catch (e) { return e.message }";
+    let run = ["run", "-e", script, "--allow", "w.*"];
+    let skipping = ["run", "-e", "return 1", "--skip-unreachable"];
+    for command in [&["servers"][..], &run, &skipping] {
+        let output = home.run(command.iter().chain(&flags));
+        let text = output.to_string();
+        assert!(text.contains("airlock login w"), "{text}");
+        assert!(!text.contains(KEY), "{text}");
+    }
+}
+
+#[test]
 fn wrong_request_to_the_callback_does_not_end_the_login() {
     let server = LoginServer::start();
     let home = configured(&server);
@@ -338,7 +363,7 @@ fn failed_renewal_deletes_nothing_and_an_ended_login_is_said() {
     call(&home, 1).wait().expect_code(0);
     server.expire_login();
     let ended = call(&home, 1).wait().expect_code(30);
-    ended.expect_stderr("run `airlock login w --config airlock.toml`");
+    ended.expect_stderr(&next(&home, "w"));
     let shown = home
         .run(["servers", "--config", "airlock.toml"])
         .expect_code(30);

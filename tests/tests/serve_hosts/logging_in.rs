@@ -105,10 +105,8 @@ fn host_that_cannot_open_addresses_gets_the_command_and_a_later_login_works_at_o
     let refused = host.run(1, CREATE);
     let refused = text(&refused);
     assert!(refused.contains("login-required"), "{refused}");
-    assert!(
-        refused.contains("airlock login w --config airlock.toml"),
-        "{refused}"
-    );
+    // The flags contain paths and addresses, which are not for the model.
+    assert!(refused.contains("`airlock login w`"), "{refused}");
     assert!(server.calls().is_empty());
     log_in(&serving.home, &server);
     let made = host.run(2, CREATE);

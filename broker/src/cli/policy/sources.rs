@@ -250,7 +250,7 @@ impl SourceOptions {
             Folders::Added(folders) => (folders, false),
         };
         flags.tighten = self.tighten;
-        flags.state_dir = self.state.state_dir;
+        flags.settings.state = self.state;
         flags.roots_absent = true;
         Ok(flags)
     }
