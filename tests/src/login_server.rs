@@ -41,6 +41,8 @@ struct State {
     /// The life of new access tokens in seconds, if it is not an hour. They then have no refresh
     /// token.
     short_life_s: Option<u64>,
+    /// Whether renewed access tokens are refused.
+    are_renewals_useless: bool,
     /// Whether the token endpoint has moved. The old one refuses every request.
     has_moved: bool,
     /// The secret of the client that logs in without a person.
@@ -118,6 +120,12 @@ impl LoginServer {
     /// Makes the access token invalid. The refresh token stays valid.
     pub fn expire_access(&self) {
         self.state().access = None;
+    }
+
+    /// Makes the access token invalid, and all that are renewed from now on.
+    pub fn refuse_renewed(&self) {
+        let mut state = self.state();
+        (state.access, state.are_renewals_useless) = (None, true);
     }
 
     /// Ends the login at the server.
@@ -380,7 +388,8 @@ fn token(fields: &BTreeMap<String, String>, state: &mut State) -> Reply {
         _ => return refused("invalid_grant"),
     }
     let access = state.secret("access");
-    state.access = Some(access.clone());
+    let is_renewal = fields["grant_type"] == "refresh_token";
+    state.access = (!is_renewal || !state.are_renewals_useless).then(|| access.clone());
     let mut answer = json!({
         "access_token": access,
         "token_type": "Bearer",

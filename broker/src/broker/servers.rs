@@ -451,14 +451,18 @@ async fn keep_trying(servers: Weak<Servers>, name: ServerName, wait: Duration) {
     }
 }
 
-/// Sleeps until a change, and no longer than `pause`.
+/// Sleeps until a change, and no longer than `pause`. A change that has already happened is noticed
+/// after the first step, so that attempts never follow each other without a pause.
 async fn sleep_until_change(pause: Duration, is_changed: impl Fn() -> bool) {
     const LOOK_AGAIN: Duration = Duration::from_secs(1);
     let mut left = pause;
-    while !left.is_zero() && !is_changed() {
+    while !left.is_zero() {
         let step = left.min(LOOK_AGAIN);
         sleep(step).await;
         left -= step;
+        if is_changed() {
+            return;
+        }
     }
 }
 

@@ -196,7 +196,9 @@ impl CheckedServer {
 
     fn login_text(&self) -> Option<String> {
         Some(match self.login.as_ref()? {
-            Ok(StoredLogin { credential, place }) => {
+            Ok(StoredLogin {
+                credential, place, ..
+            }) => {
                 let scopes = match credential.scopes.is_empty() {
                     true => String::new(),
                     false => format!(" · scopes {}", credential.scopes),
@@ -216,7 +218,9 @@ impl CheckedServer {
         match &self.login {
             None => Value::Null,
             Some(Err(error)) => json!({ "problem": error.to_string(), "next": error.next() }),
-            Some(Ok(StoredLogin { credential, place })) => json!({
+            Some(Ok(StoredLogin {
+                credential, place, ..
+            })) => json!({
                 "issuer": credential.issuer,
                 "scopes": credential.scopes,
                 "expires_at_ms": credential.expires_at_ms,

@@ -176,7 +176,8 @@ impl ServerLogin {
         &self.0.asking
     }
 
-    /// Returns the version of the stored login, which changes with each login and each renewal.
+    /// Returns the version of the stored login, which changes with each login of a person, and stays
+    /// the same when it is renewed.
     pub(crate) fn version(&self) -> Option<LoginVersion> {
         self.0.store.version(&self.0.id)
     }
@@ -319,7 +320,7 @@ impl ServerLogin {
         let token = Secret::new(renewed.access_token.as_str());
         let login = self.clone();
         blocking(move || {
-            let replaced = login.0.store.replace(&login.0.id, &renewed, stored.place);
+            let replaced = login.0.store.replace(&login.0.id, &renewed, &stored);
             drop((under_way, lock));
             replaced
         })

@@ -1,18 +1,17 @@
 //! The stored logins: one sealed file per configured server, in the state directory.
 //!
-//! The first line of a file is in clear: the format and the place of the key. The second line
-//! is base64 text of a nonce and the sealed credential. The first line and the name of the file are
+//! The first line of a file is in clear: the format, the place of the key, and the version of the
+//! login. The second line is base64 text of a nonce and the sealed credential. The first line and the name of the file are
 //! authenticated with it, so that no file can take the place of another.
 
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use airlock_core::id::Digest;
-use airlock_core::login::Credential;
+use airlock_core::login::{Credential, Grant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -27,6 +26,7 @@ use crate::private_file::{self, make_private};
 /// Maximum wait for another process that renews the same login. One renewal takes at most 10 s.
 const LOCK_WALL: Duration = Duration::from_secs(30);
 const FILE_BYTES_MAX: usize = 512 * 1024;
+const HEADER_BYTES_MAX: usize = 128;
 const FORMAT: &str = "airlock-login-1";
 
 /// Identifies a stored login: the name and the address of the server, and the configured client,
@@ -50,19 +50,24 @@ impl LoginId {
     }
 }
 
-/// Tells one stored version of a login from the next, without reading it.
+/// Tells one login of a person from the next, without its key. A renewal keeps the version, because
+/// a server that refused a login can refuse the renewed one too. A client that logs in without a
+/// person always has the same version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LoginVersion {
-    inode: u64,
-    modified: (i64, i64),
-}
+pub(crate) struct LoginVersion(u64);
 
 #[cfg(test)]
 impl LoginVersion {
     pub(crate) fn of_test() -> Self {
-        Self {
-            inode: 1,
-            modified: (1, 1),
+        Self(1)
+    }
+}
+
+impl LoginVersion {
+    fn new(grant: Grant) -> Result<Self, getrandom::Error> {
+        match grant {
+            Grant::AuthorizationCode => getrandom::u64().map(Self),
+            Grant::ClientCredentials => Ok(Self(0)),
         }
     }
 }
@@ -79,6 +84,7 @@ pub(crate) struct LoginStore {
 pub(crate) struct StoredLogin {
     pub(crate) credential: Credential,
     pub(crate) place: KeyPlace,
+    version: LoginVersion,
 }
 
 impl LoginStore {
@@ -106,11 +112,12 @@ impl LoginStore {
 
     /// Returns the version of the stored login. `None`: there is none.
     pub(crate) fn version(&self, id: &LoginId) -> Option<LoginVersion> {
-        let meta = std::fs::symlink_metadata(self.path(id)).ok()?;
-        Some(LoginVersion {
-            inode: meta.ino(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-        })
+        let mut header = [0; HEADER_BYTES_MAX];
+        let mut file = File::open(self.path(id)).ok()?;
+        let length = file.read(&mut header).ok()?;
+        let text = std::str::from_utf8(header.get(..length)?).ok()?;
+        let (header, _) = text.split_once('\n')?;
+        parse_header(header).map(|(_, version)| version)
     }
 
     /// Makes sure that a new login could be stored: its key exists or is made now.
@@ -138,17 +145,18 @@ impl LoginStore {
         let (header, sealed) = text
             .split_once('\n')
             .ok_or_else(|| bad("it is incomplete"))?;
-        let place = header
-            .strip_prefix(FORMAT)
-            .and_then(|place| KeyPlace::parse(place.trim_start()))
-            .ok_or_else(|| bad("its format is unknown"))?;
+        let (place, version) = parse_header(header).ok_or_else(|| bad("its format is unknown"))?;
         let key = self.keys.existing(place)?;
         let sealed = STANDARD.decode(sealed.trim_end());
         let mut sealed = sealed.map_err(|_| bad("it is damaged"))?;
         let opened = open(&key, &aad(header, id), &mut sealed);
         let opened = opened.ok_or_else(|| bad("it was changed, or sealed with another key"))?;
         let credential = Credential::parse(opened).map_err(|why| bad(&why))?;
-        Ok(Some(StoredLogin { credential, place }))
+        Ok(Some(StoredLogin {
+            credential,
+            place,
+            version,
+        }))
     }
 
     /// Stores a new login, and returns where its key is. The caller holds the lock.
@@ -158,26 +166,31 @@ impl LoginStore {
         credential: &Credential,
     ) -> Result<KeyPlace, StoreError> {
         let (place, key) = self.keys.for_new()?;
-        self.write(id, credential, place, &key)?;
+        let version = LoginVersion::new(credential.grant).map_err(|error| StoreError::Bad {
+            path: self.path(id).display().to_string(),
+            why: error.to_string(),
+        })?;
+        self.write(id, credential, (place, version), &key)?;
         Ok(place)
     }
 
-    /// Replaces a stored login. The place of its key stays the same. The caller holds the lock.
+    /// Replaces a stored login with its renewal. The place of its key and the version stay the same.
+    /// The caller holds the lock.
     pub(crate) fn replace(
         &self,
         id: &LoginId,
-        credential: &Credential,
-        place: KeyPlace,
+        renewed: &Credential,
+        stored: &StoredLogin,
     ) -> Result<(), StoreError> {
-        let key = self.keys.existing(place)?;
-        self.write(id, credential, place, &key)
+        let key = self.keys.existing(stored.place)?;
+        self.write(id, renewed, (stored.place, stored.version), &key)
     }
 
     fn write(
         &self,
         id: &LoginId,
         credential: &Credential,
-        place: KeyPlace,
+        (place, version): (KeyPlace, LoginVersion),
         key: &[u8; KEY_BYTES],
     ) -> Result<(), StoreError> {
         let path = self.path(id);
@@ -186,7 +199,7 @@ impl LoginStore {
             why,
         };
         make_private(&self.folder).map_err(failed(&self.folder, "created"))?;
-        let header = format!("{FORMAT} {}", place.as_str());
+        let header = format!("{FORMAT} {} {:016x}", place.as_str(), version.0);
         let text = credential.to_text().map_err(bad)?;
         let sealed = seal(key, &aad(&header, id), text.into_bytes());
         let sealed = sealed.ok_or_else(|| bad("it cannot be sealed".to_owned()))?;
@@ -203,6 +216,13 @@ impl LoginStore {
             Err(error) => Err(failed(&path, "deleted")(error)),
         }
     }
+}
+
+fn parse_header(header: &str) -> Option<(KeyPlace, LoginVersion)> {
+    let words = header.strip_prefix(FORMAT)?.strip_prefix(' ')?;
+    let (place, version) = words.split_once(' ')?;
+    let version = u64::from_str_radix(version, 16).ok()?;
+    Some((KeyPlace::parse(place)?, LoginVersion(version)))
 }
 
 fn aad(header: &str, id: &LoginId) -> Vec<u8> {
@@ -239,9 +259,7 @@ fn failed(path: &Path, verb: &'static str) -> impl FnOnce(std::io::Error) -> Sto
 
 #[cfg(test)]
 mod tests {
-    use airlock_core::login::{
-        AuthMethod, Client, ClientOrigin, ConfiguredClient, Grant, ScopeSet,
-    };
+    use airlock_core::login::{AuthMethod, Client, ClientOrigin, ConfiguredClient, ScopeSet};
 
     use super::*;
     use crate::environment::Environment;
@@ -313,15 +331,32 @@ mod tests {
     }
 
     #[test]
-    fn replaced_login_has_another_version() {
+    fn new_login_has_another_version_and_a_renewed_one_the_same() {
         let scratch = TempDir::new();
         let (store, id) = (store(&scratch), id("w", "https://a.example"));
         assert_eq!(store.version(&id), None);
         store.store_new(&id, &credential()).unwrap();
         let first = store.version(&id);
         assert!(first.is_some() && store.version(&id) == first);
-        store.replace(&id, &credential(), KeyPlace::File).unwrap();
+        let stored = store.load(&id).unwrap().unwrap();
+        let renewed = Credential {
+            access_token: "renewed".to_owned(),
+            ..credential()
+        };
+        store.replace(&id, &renewed, &stored).unwrap();
+        assert_eq!(store.load(&id).unwrap().unwrap().credential, renewed);
+        assert_eq!(store.version(&id), first);
+        store.store_new(&id, &credential()).unwrap();
         assert_ne!(store.version(&id), first);
+        // A client that is refused logs in again by itself, which changes nothing.
+        let without_person = Credential {
+            grant: Grant::ClientCredentials,
+            ..credential()
+        };
+        store.store_new(&id, &without_person).unwrap();
+        let first = store.version(&id);
+        store.store_new(&id, &without_person).unwrap();
+        assert_eq!(store.version(&id), first);
     }
 
     #[test]
@@ -337,7 +372,7 @@ mod tests {
             (credential(), KeyPlace::File)
         );
         let text = std::fs::read_to_string(store(&scratch).path(&id)).unwrap();
-        assert!(text.starts_with("airlock-login-1 file\n") && !text.contains("test"));
+        assert!(text.starts_with("airlock-login-1 file ") && !text.contains("test"));
         assert!(store(&scratch).delete(&id).unwrap());
         assert!(!store(&scratch).delete(&id).unwrap());
     }
