@@ -225,6 +225,12 @@ impl Run {
         self.life != Life::Running
     }
 
+    /// Whether the run is over, or only waits for the outcomes of calls that were sent.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        self.drain.is_some() || self.is_finished()
+    }
+
     fn handle_event(&mut self, event: Event) {
         if let Event::AppendFailed { why } = event {
             return self.append_failed(why);

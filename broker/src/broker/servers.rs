@@ -184,6 +184,9 @@ impl Servers {
             if said.digest(&call.tool.tool) != Some(call.upstream_digest) {
                 return Reply::Changed;
             }
+            if has_logged_in && origin.is_ending() {
+                return not_sent("the run is ending");
+            }
             let reading = said.reading;
             let against = CallRevision { reading, since };
             match Arc::clone(&upstream).call(&asked, against).await {

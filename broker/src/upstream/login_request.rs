@@ -17,6 +17,8 @@ use crate::login::{CallbackListener, DEFAULT_CALLBACK_PATH, LoginVersion, Server
 /// one for the scope, and one that another call has led to.
 pub(super) const LOGINS_MAX: usize = 3;
 
+const ENDING: &str = "the run ended before the call could be sent again";
+
 /// Lets a person log in, if one can be asked. Returns `refused` with the reason if nobody has logged
 /// in. `used` is the version of the login with which the call was refused.
 pub(super) async fn after_refusal(
@@ -36,6 +38,7 @@ pub(super) async fn after_refusal(
     let failed = match (login, origin) {
         (Some(login), Some(origin)) if origin.can_log_in() && login.needs_person() => {
             match log_in(login, used, &challenge, origin).await {
+                Ok(()) if origin.is_ending() => format!("{why}; {ENDING}"),
                 Ok(()) => return Ok(()),
                 Err(failed) => format!("{why}; {failed}"),
             }
@@ -58,7 +61,11 @@ async fn log_in(
 ) -> Result<(), &'static str> {
     let _held = origin.deadline.hold();
     let since = Instant::now();
-    let mut last_in_vain = login.asking().lock().await;
+    let mut last_in_vain = tokio::select! {
+        biased;
+        () = origin.ending() => return Err(ENDING),
+        held = login.asking().lock() => held,
+    };
     // Another call, or another process, has led to a login meanwhile.
     if login.version() != used {
         return Ok(());

@@ -14,7 +14,7 @@ use airlock_core::id::{CallId, ServerName};
 use airlock_core::inquiry::InquiryLogin;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::diagnostics::lock;
@@ -81,6 +81,8 @@ pub(crate) struct RequestRouter {
     progress_sink: Option<ProgressSink>,
     /// Distinguishes the run in the progress tokens of its calls.
     number: u64,
+    /// Whether the run is ending. Calls that wait are not sent any more.
+    is_ending: Arc<watch::Sender<bool>>,
 }
 
 /// The origin of one call: its run and the host of that run.
@@ -161,6 +163,7 @@ impl RequestRouter {
             log_sink,
             progress_sink: None,
             number: ROUTERS.fetch_add(1, Ordering::Relaxed),
+            is_ending: Arc::default(),
         };
         (router, hears)
     }
@@ -174,6 +177,12 @@ impl RequestRouter {
 
     pub(crate) fn with_logins(self, can_log_in: bool) -> Self {
         Self { can_log_in, ..self }
+    }
+
+    /// Tells the calls that the run is ending.
+    pub(crate) fn begin_ending(&self) {
+        self.is_ending
+            .send_if_modified(|it| !std::mem::replace(it, true));
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -215,6 +224,18 @@ impl CallOrigin {
 
     pub(crate) fn abilities(&self) -> ClientCapabilities {
         self.router.abilities
+    }
+
+    /// Whether the run of the call is ending.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.router.is_ending.borrow()
+    }
+
+    /// Waits until the run of the call is ending.
+    pub(super) async fn ending(&self) {
+        let mut changes = self.router.is_ending.subscribe();
+        // This never fails, because the sender lives in `self`.
+        let _ = changes.wait_for(|it| *it).await;
     }
 
     /// Whether the caller of the run can be asked to log in.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use tests::command::Home;
 use tests::login_server::LoginServer;
+use tests::patience::wait_until;
 use tests::serving::ServeProcess;
 
 use super::passing::modern;
@@ -111,5 +112,49 @@ fn host_that_cannot_open_addresses_gets_the_command_and_a_later_login_works_at_o
     log_in(&serving.home, &server);
     let made = host.run(2, CREATE);
     assert!(text(&made).contains("made with"), "{made}");
+    assert_eq!(server.calls(), ["t"]);
+}
+
+#[test]
+fn renewal_that_does_not_help_leads_to_a_login() {
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    let host = serving.session(&json!({"elicitation": {"url": {}}}));
+    server.refuse_renewed();
+    let mut run = host.begin(1, "tools/call", &running(CREATE));
+    let asked = run.told("elicitation/create");
+    assert_eq!(server.renewals(), 1);
+    let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+    was_made_once(&serving, &server, &run.answer(1));
+}
+
+#[test]
+fn cancelled_run_that_waits_for_the_login_of_another_sends_nothing() {
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    let host = serving.session(&json!({"elicitation": {"url": {}}}));
+    server.expire_login();
+    let mut first = host.begin(1, "tools/call", &running(CREATE));
+    let asked = first.told("elicitation/create");
+    let refused = server.requests_for("/mcp");
+    let code = "return await w.create({title: 'cancelled'})";
+    let second = host.begin(2, "tools/call", &running(code));
+    wait_until(|| server.requests_for("/mcp") > refused);
+    host.notify("notifications/cancelled", &json!({"requestId": 2}));
+    drop(second);
+    let cancelled = || {
+        let journals = serving.home.journals();
+        let texts = journals
+            .iter()
+            .map(|it| std::fs::read_to_string(it).unwrap());
+        let mut all = texts.filter(|it| it.contains("\"cancelled\""));
+        all.find(|it| it.contains("\"status\":\"cancelled\""))
+    };
+    wait_until(|| cancelled().is_some());
+    let journal = cancelled().unwrap();
+    assert!(journal.contains("login-required"), "{journal}");
+    assert!(!journal.contains("outcome-unknown"), "{journal}");
+    let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+    let _ = first.answer(1);
     assert_eq!(server.calls(), ["t"]);
 }

@@ -191,6 +191,9 @@ impl<'a> EffectRunner<'a> {
     /// Performs effects in order, and returns the report when the run is over. If a journal entry
     /// cannot be written, no effect after it is performed.
     pub(super) async fn perform(&mut self, effects: Vec<Effect>, run: &Run) -> Option<Report> {
+        if run.is_ending() {
+            self.inquiries.begin_ending();
+        }
         match self.try_perform(effects, run).await {
             Ok(report) => report,
             Err(error) => {

@@ -95,6 +95,11 @@ impl<'a> Inquiries<'a> {
         CallOrigin::new(server, call, self.router.clone(), deadline)
     }
 
+    /// Tells the calls in flight that the run is ending.
+    pub(super) fn begin_ending(&self) {
+        self.router.begin_ending();
+    }
+
     /// Returns whether an inquiry is open.
     pub(super) fn is_any_open(&self) -> bool {
         !self.open.is_empty()
