@@ -292,10 +292,12 @@ impl ServerLogin {
             let is_usable = !is_useless && !credential.is_expired(now_ms());
             is_usable.then(|| Secret::new(credential.access_token.as_str()))
         };
+        // Resolved first, because the end of the process waits only for the request.
+        let network = network_of(self.0.url.url()).await;
         let Some(under_way) = UnderWay::begin() else {
             return Err(LoginFailure::Other("airlock is ending".to_owned()));
         };
-        let renewed = match self.renew(current).await {
+        let renewed = match self.renew(current, network).await {
             Ok(Some(renewed)) => renewed,
             // The authorization server may have moved, or the configured secret may be new.
             Err(LoginFailure::Flow(error)) if without_person && !error.is_transient() => {
@@ -328,12 +330,16 @@ impl ServerLogin {
         Ok(Some(token))
     }
 
-    async fn renew(&self, credential: &Credential) -> Result<Option<Credential>, LoginFailure> {
+    async fn renew(
+        &self,
+        credential: &Credential,
+        network: Network,
+    ) -> Result<Option<Credential>, LoginFailure> {
         let credential = &self.with_configured_secret(credential);
         let Some(request) = refresh_request(credential) else {
             return Ok(None);
         };
-        let (status, body) = send(&request, network_of(self.0.url.url()).await).await?;
+        let (status, body) = send(&request, network).await?;
         let answer = Answer {
             status,
             body: &body,

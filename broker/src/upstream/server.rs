@@ -267,7 +267,8 @@ impl UpstreamServer {
     /// Lets a person log in if the last attempt to connect failed for want of a login. Returns
     /// `None` if it did not, and the reply to the call if nobody has logged in.
     pub(crate) async fn log_in_to_connect(&self, origin: &CallOrigin) -> Option<Result<(), Reply>> {
-        let slot = self.slot.lock().await;
+        let deadline = &origin.deadline;
+        let slot = deadline.limit(self.slot.lock()).await.ok()?;
         let last = slot.last_failure.as_ref()?;
         let ConnectError::LoginRequired { why, .. } = &last.error else {
             return None;
@@ -276,7 +277,8 @@ impl UpstreamServer {
         let (why, used) = (why.clone(), last.login);
         drop(slot);
         // The handshake was refused some time ago, so the server is asked again what it requires.
-        let challenge = challenge_of(&self.spec).await.unwrap_or_default();
+        let challenge = deadline.limit(challenge_of(&self.spec)).await.ok()?;
+        let challenge = challenge.unwrap_or_default();
         let refused = LinkError::LoginRequired {
             why,
             next: login.command(&challenge),
