@@ -14,7 +14,7 @@ mod store_error;
 pub(crate) use callback::CallbackListener;
 pub(crate) use keys::KeyPlace;
 pub(crate) use renewals::finish_before_exit;
-pub(crate) use server_login::{LoginFailure, PersonalLogin, ServerLogin, now_ms};
+pub(crate) use server_login::{LoginFailure, Person, PersonalLogin, ServerLogin, now_ms};
 pub(crate) use settings::{DEFAULT_CALLBACK_PATH, KeyChoice, LoginSettings, OauthConfig};
 pub(crate) use store::{LoginStore, LoginVersion, StoredLogin};
 pub(crate) use store_error::StoreError;

@@ -169,7 +169,7 @@ async fn with_person(
         (Err(_), Some(callback)) => callback.to_owned(),
         (Err(why), None) => return Err(LoginFailure::Other(format!("cannot listen: {why}"))),
     };
-    let mut personal = match login.begin(challenge, None, &redirect_uri).await? {
+    let personal = match login.begin(challenge, None, &redirect_uri).await? {
         Ok(personal) => personal,
         Err(done) => return Ok(done),
     };
@@ -190,7 +190,7 @@ async fn with_person(
         "{waits_for} the address at which the browser ended:\n"
     ));
     let listener = listener.ok();
-    let waiting = answered(login, &mut personal, listener.as_ref(), screen);
+    let waiting = answered(login, personal, listener.as_ref(), screen);
     match tokio::time::timeout(PERSON_WALL, waiting).await {
         Ok(done) => done,
         Err(_) => Err(LoginFailure::Other(format!(
@@ -203,13 +203,13 @@ async fn with_person(
 /// Waits for the browser or for a pasted address, whichever comes first.
 async fn answered(
     login: &ServerLogin,
-    personal: &mut PersonalLogin,
+    personal: PersonalLogin,
     listener: Option<&CallbackListener>,
     screen: &Screen,
 ) -> Result<(Credential, KeyPlace), LoginFailure> {
-    let address = answer(personal, listener, screen).await;
+    let address = answer(&personal, listener, screen).await;
     let address = address.map_err(|error| LoginFailure::Other(error.to_string()))?;
-    login.finish(personal, &address).await
+    login.finish(personal, address).await
 }
 
 async fn answer(

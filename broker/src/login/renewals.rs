@@ -1,6 +1,6 @@
 //! Renewals that are under way. A server replaces the refresh token when it answers, so a renewal
 //! must not end with the request that waits for it, and the process must not exit before the answer
-//! is stored.
+//! is stored. The same holds for a login after the person has done their part.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -43,8 +43,17 @@ struct Inner {
     /// Held while the login is renewed, so that one process renews it once.
     renewal: Arc<Mutex<()>>,
     /// Held while a person is asked to log in during a run. Contains when a person was last asked in
-    /// vain.
-    asking: Mutex<Option<Instant>>,
+    /// vain, and who.
+    asking: Mutex<Option<(Instant, Person)>>,
+}
+
+/// Who is asked to log in during a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Person {
+    /// The person at this host.
+    Host(Arc<str>),
+    /// The person who watches the run with this number.
+    Run(u64),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +181,7 @@ impl ServerLogin {
 
     /// Returns the lock that is held while a person is asked to log in during a run, with the time
     /// at which a person was last asked in vain.
-    pub(crate) fn asking(&self) -> &Mutex<Option<Instant>> {
+    pub(crate) fn asking(&self) -> &Mutex<Option<(Instant, Person)>> {
         &self.0.asking
     }
 
@@ -397,10 +406,28 @@ impl ServerLogin {
         }
     }
 
-    /// Ends a login with the address at which the browser ended.
+    /// Ends a login with the address at which the browser ended. The person has then done their part,
+    /// so the login is stored even if the caller no longer waits for it.
     pub(crate) async fn finish(
         &self,
-        personal: &mut PersonalLogin,
+        personal: PersonalLogin,
+        address: String,
+    ) -> Result<(Credential, KeyPlace), LoginFailure> {
+        let Some(under_way) = UnderWay::begin() else {
+            return Err(LoginFailure::Other("airlock is ending".to_owned()));
+        };
+        let login = self.clone();
+        let finishing = async move {
+            let _under_way = under_way;
+            login.finish_once(personal, &address).await
+        };
+        let ended = renewals::run_to_end(finishing).await;
+        ended.map_err(other)?
+    }
+
+    async fn finish_once(
+        &self,
+        mut personal: PersonalLogin,
         address: &str,
     ) -> Result<(Credential, KeyPlace), LoginFailure> {
         let step = personal.login.step(Event::Returned(address))?;

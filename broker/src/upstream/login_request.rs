@@ -17,6 +17,7 @@ use crate::login::{CallbackListener, DEFAULT_CALLBACK_PATH, LoginVersion, Server
 /// one for the scope, and one that another call has led to.
 pub(super) const LOGINS_MAX: usize = 3;
 
+const DID_NOT: &str = "the person did not log in";
 const ENDING: &str = "the run ended before the call could be sent again";
 
 /// Lets a person log in, if one can be asked. Returns `refused` with the reason if nobody has logged
@@ -70,12 +71,16 @@ async fn log_in(
     if login.version() != used {
         return Ok(());
     }
-    if last_in_vain.is_some_and(|at| at > since) {
+    let person = origin.person();
+    if let Some((at, asked)) = &*last_in_vain
+        && *at > since
+        && *asked == person
+    {
         return Err("a person was asked to log in, and did not");
     }
     let logged_in = ask(login, challenge, origin).await;
-    if logged_in.is_err() {
-        *last_in_vain = Some(Instant::now());
+    if logged_in == Err(DID_NOT) {
+        *last_in_vain = Some((Instant::now(), person));
     }
     logged_in
 }
@@ -92,14 +97,14 @@ async fn ask(
     let listener = CallbackListener::bind(callback, DEFAULT_CALLBACK_PATH).await;
     let listener = listener.map_err(|_| "the port for the answer of the browser is not free")?;
     let begun = login.begin(challenge.clone(), None, listener.redirect_uri());
-    let mut personal = match begun.await {
+    let personal = match begun.await {
         Ok(Ok(personal)) => personal,
         Ok(Err(_)) => return Ok(()),
         Err(_) => return Err(FAILED),
     };
     let message = "The call needs a login. Log in at this address, in a browser on the machine of \
                    airlock. The call is then made";
-    let params = json!({"mode": "url", "message": message, "url": personal.address});
+    let params = json!({"mode": "url", "message": message, "url": &personal.address});
     let params = RawValue::from_string(params.to_string()).map_err(|_| FAILED)?;
     let inquiry = origin.read("elicitation/create", Some(&params));
     let inquiry = inquiry.map_err(|_| "nobody could be asked to log in")?;
@@ -107,7 +112,7 @@ async fn ask(
     let logging_in = async {
         let address = listener.redirected(|it| personal.is_answer(it)).await;
         let address = address.map_err(|_| FAILED)?;
-        let finished = login.finish(&mut personal, &address).await;
+        let finished = login.finish(personal, address).await;
         finished.map_err(|_| FAILED)
     };
     let asking = origin.ask_first(inquiry, Completion::Login(told));
@@ -126,7 +131,12 @@ async fn ask(
             let _ = asking.await;
             logged_in
         }
-        // The run has ended the question without a login.
-        _ = &mut asking => Err("the person did not log in"),
+        // The question has ended without a login.
+        told = &mut asking => Err(match told {
+            // The person declined, or let the time pass.
+            Ok(_) => DID_NOT,
+            Err(_) if origin.is_ending() => ENDING,
+            Err(_) => "nobody could be asked to log in",
+        }),
     }
 }

@@ -21,6 +21,7 @@ use super::diagnostics::lock;
 use super::jsonrpc::{self, METHOD_NOT_FOUND};
 use crate::client_bridge::{ClientCapabilities, LogSink, ProgressSink, ServerRequest};
 use crate::deadline::Deadline;
+use crate::login::Person;
 
 pub(crate) use log_message::notified;
 pub(crate) use validate_answer::{judge, may_be_empty, refused, unfit};
@@ -224,6 +225,14 @@ impl CallOrigin {
 
     pub(crate) fn abilities(&self) -> ClientCapabilities {
         self.router.abilities
+    }
+
+    /// Identifies the person who is asked: by the host, or else by the run.
+    pub(super) fn person(&self) -> Person {
+        match &self.router.host {
+            Some(host) => Person::Host(host.clone()),
+            None => Person::Run(self.router.number),
+        }
     }
 
     /// Whether the run of the call is ending.
