@@ -158,3 +158,23 @@ fn cancelled_run_that_waits_for_the_login_of_another_sends_nothing() {
     let _ = first.answer(1);
     assert_eq!(server.calls(), ["t"]);
 }
+
+#[test]
+fn person_who_declines_does_not_decline_for_another_host() {
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    let can = json!({"elicitation": {"url": {}}});
+    let (first, second) = (serving.session(&can), serving.session(&can));
+    server.expire_login();
+    let mut declined = first.begin(1, "tools/call", &running(CREATE));
+    let asked = declined.told("elicitation/create");
+    let refused = server.requests_for("/mcp");
+    let mut made = second.begin(1, "tools/call", &running(CREATE));
+    wait_until(|| server.requests_for("/mcp") > refused);
+    first.reply(&asked["id"], &json!({"action": "decline"}));
+    let answer = declined.answer(1);
+    assert!(text(&answer).contains("the person did not log in"));
+    let asked = made.told("elicitation/create");
+    let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+    was_made_once(&serving, &server, &made.answer(1));
+}
