@@ -144,7 +144,11 @@ fn destinations(facts: &Facts, rows: &mut Vec<QuestionRow>) {
             "unknown: no label says which argument is the destination",
         ),
         (None, true) if facts.writes.state => {
-            say(rows, "to", "nothing outside this machine, by the labels");
+            say(
+                rows,
+                "to",
+                "nobody else: by the labels, others cannot see the data",
+            );
         }
         (None, true) => {}
     }

@@ -53,7 +53,7 @@ fn one_call_is_approved(visit: &mut Visit) -> Result<()> {
         "expires in",
         "changes something",
         "no labelled data",
-        "no label says which argument is the destination",
+        "by the labels, others cannot see the data",
     ] {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
     }
