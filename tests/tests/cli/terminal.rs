@@ -156,9 +156,9 @@ fn result_of_a_call_is_stated_at_the_terminal() {
         ("what became of call", ""),
         // Keys of a question whether a call is allowed state nothing.
         ("      > ", "y"),
-        ("unknown answer; nothing was allowed", ""),
+        ("nothing was allowed; type h, r, x, n, v or ?", ""),
         ("      > ", "d"),
-        ("unknown answer; nothing was allowed", ""),
+        ("nothing was allowed; type h, r, x, n, v or ?", ""),
         ("      > ", "?"),
         ("x  the earlier call had no effect", ""),
         ("      > ", "r"),
