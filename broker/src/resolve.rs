@@ -35,6 +35,11 @@ pub(crate) struct PathResolver {
 }
 
 impl PathResolver {
+    /// Whether paths of a server lead to the same roots with another configuration.
+    pub(crate) fn is_like(&self, other: &Self, server: &ServerName) -> bool {
+        self.roots == other.roots && self.folders.get(server) == other.folders.get(server)
+    }
+
     pub(crate) fn new(roots: &BTreeMap<String, PathBuf>, servers: &[ServerConfig]) -> Self {
         let here = std::env::current_dir().ok();
         let folder = |server: &ServerConfig| match &server.spec.transport {

@@ -82,6 +82,12 @@ impl ToolSubject {
         })
     }
 
+    /// Whether a label says which arguments of the tool are paths.
+    #[must_use]
+    pub fn has_paths(&self) -> bool {
+        !self.labelling.paths.is_empty()
+    }
+
     /// Whether the same labels, roots and destinations apply to the tool.
     #[must_use]
     pub fn is_labelled_like(&self, other: &Self) -> bool {

@@ -592,4 +592,17 @@ fn diff_compares_the_labels_and_groups_of_two_configurations() {
     );
     let found = diff(config("\"external\"", "\"mail.read\"")).expect_code(0);
     assert_eq!(found.json()["change"], "equal", "{found}");
+
+    // A root can have the same name and another folder.
+    let rooted = |folder: &str| {
+        let labels = config("\"external\"", "\"mail.read\"");
+        format!("[roots]\nwork = \"{folder}\"\n{labels}paths = [\"/to\"]\n")
+    };
+    for folder in ["work", "work/inner"] {
+        std::fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
+    home.write("old.toml", rooted("work"));
+    let found = diff(rooted("work/inner")).expect_code(34);
+    assert_ne!(found.json()["change"], "equal", "{found}");
+    diff(rooted("work")).expect_code(0);
 }

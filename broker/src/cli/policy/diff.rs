@@ -100,7 +100,12 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let by_tool = runtime()?.block_on(async {
         let mut all = Vec::new();
         for (old, subject) in old_subjects.iter().zip(&subjects) {
-            let is_like = old.is_labelled_like(subject) && has_same_groups(pair, subject);
+            let server = &subject.tool.server;
+            // The names of roots can be the same although their folders differ.
+            let has_same_paths =
+                !subject.has_paths() || before.facts.resolves_like(&after.facts, server);
+            let is_like =
+                old.is_labelled_like(subject) && has_same_paths && has_same_groups(pair, subject);
             all.push(match is_like {
                 true => of_tool(&mut prover, pair, subject, &seeds).await,
                 false => across(pair, [old, subject], &seeds),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use airlock_core::call::Args;
 use airlock_core::facts::Facts;
 use airlock_core::flow::{NamedPath, facts_without_run};
-use airlock_core::id::ToolId;
+use airlock_core::id::{ServerName, ToolId};
 use airlock_core::labels::Labelling;
 use codegen::description::Description;
 use serde_json::Value;
@@ -34,6 +34,11 @@ impl CallFacts {
     pub(super) fn with_pinned(mut self, pinned: impl Iterator<Item = (ToolId, bool)>) -> Self {
         self.pinned.extend(pinned);
         self
+    }
+
+    /// Whether paths of a server lead to the same roots with another configuration.
+    pub(super) fn resolves_like(&self, other: &Self, server: &ServerName) -> bool {
+        self.resolver.is_like(&other.resolver, server)
     }
 
     /// Returns the facts of a call. What depends on the run has its worst value: labels, counts,
