@@ -147,7 +147,7 @@ fn destinations(facts: &Facts, rows: &mut Vec<QuestionRow>) {
             say(
                 rows,
                 "to",
-                "nobody else: by the labels, others cannot see the data",
+                "no other person or system: by the labels, this call shows the data to no one else",
             );
         }
         (None, true) => {}

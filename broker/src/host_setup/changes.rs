@@ -76,7 +76,8 @@ pub(crate) enum Undone {
         file: PathBuf,
         copy: Option<PathBuf>,
     },
-    /// Somebody else removed airlock's entry from the host's file. `copy` has its bytes from before.
+    /// A person or program other than airlock removed airlock's entry from the host's file. `copy`
+    /// is the file as it was before airlock changed it.
     WithoutEntry {
         file: PathBuf,
         copy: PathBuf,
@@ -275,7 +276,7 @@ fn create(created: &Created) -> io::Result<()> {
     fs::rename(&unfinished, &created.path)
 }
 
-/// Whether an earlier `write` created the file and nobody changed it since then.
+/// Whether an earlier `write` created the file, and the file still has those bytes.
 fn is_left_over(record: &Record, path: &Path) -> bool {
     let mut created = record.created.iter();
     let known = created.find(|it| it.file == path);
@@ -335,7 +336,7 @@ fn replace(change: &Change, copy: &Path) -> io::Result<()> {
 
 fn write_new(path: &Path, bytes: &[u8], replaced: &fs::Metadata) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    // The file may hold credentials, so nobody else may read it before it has its mode.
+    // The file may hold credentials, so it is private until it gets its own mode.
     let mut file = options
         .write(true)
         .create_new(true)

@@ -229,7 +229,8 @@ impl ServerLogin {
         }
     }
 
-    /// Returns another token after the server refused `used`, or `None` if there is none.
+    /// Returns the token to use after the server refused `used`: one that another process stored, or a
+    /// renewed one. `None` if the login has no other token.
     pub(crate) async fn token_after_refusal(
         &self,
         used: &Secret,

@@ -20,8 +20,8 @@ pub(super) const LOGINS_MAX: usize = 3;
 const DID_NOT: &str = "the person did not log in";
 const ENDING: &str = "the run ended before the call could be sent again";
 
-/// Lets a person log in, if one can be asked. Returns `refused` with the reason if nobody has logged
-/// in. `used` is the version of the login with which the call was refused.
+/// Asks a person to log in. Returns `refused`, with the reason, if no person can be asked or the
+/// person does not log in. `used` is the version of the login with which the call was refused.
 pub(super) async fn after_refusal(
     refused: LinkError,
     used: Option<LoginVersion>,

@@ -244,8 +244,8 @@ fn denied_tool_is_in_no_finding() {
         };
         assert!(!suggested.iter().any(suggests), "{script}: {found:?}");
     }
-    // A script that knows the name gets as far as the call, which is denied. Nothing is said about
-    // the arguments.
+    // If the script knows the name, the run denies the call. The check does not reveal anything about
+    // its arguments.
     let known = "return await forge.list_issues({ nonsense: 1 })";
     assert!(!told(known, &all).is_empty());
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Lists of a description whose order does not count. Some servers build a set at each start, and
 //! list its members in another order each time. Only the order can be exempt: every other
-//! difference changes what a reader of the description is told.
+//! difference changes what the description says.
 
 use serde_json::{Map, Value};
 

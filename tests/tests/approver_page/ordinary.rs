@@ -53,7 +53,7 @@ fn one_call_is_approved(visit: &mut Visit) -> Result<()> {
         "expires in",
         "changes something",
         "no labelled data",
-        "by the labels, others cannot see the data",
+        "by the labels, this call shows the data to no one else",
     ] {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
     }

@@ -155,6 +155,20 @@ impl ChainStory {
         self.report.as_ref().expect("the run has finished")
     }
 
+    /// Records that a person allowed a call of the run `a`, and which question the person was shown.
+    fn allow(&mut self, call: u32, shown: Digest) {
+        let answer = StoredAnswer {
+            about: CallRef {
+                run: RunId("a".into()),
+                call: CallId(call),
+            },
+            shown,
+            answer: StoredAnswerWord::AllowOnce,
+            by: "ada".into(),
+        };
+        self.chain.apply(ChainRecord::Answer(answer)).unwrap();
+    }
+
     /// Returns the facts of the latest decision of the newest run.
     fn latest_facts(&self) -> Facts {
         let journal = read(self.sealed.1.as_bytes()).unwrap();
@@ -668,20 +682,11 @@ fn suspended_run_takes_answer_in_another_process() {
     assert_eq!(story.report().status, Status::Paused);
     assert!(story.report().can_resume.is_some());
     story.close();
-    let asked = story.journals[0].of_call(CallId(1)).next();
-    let Some(Body::Asked(asked)) = asked else {
+    let Some(Body::Asked(asked)) = story.journals[0].of_call(CallId(1)).next() else {
         panic!("the question is recorded")
     };
-    let answer = StoredAnswer {
-        about: CallRef {
-            run: RunId("a".into()),
-            call: CallId(1),
-        },
-        shown: asked.shown,
-        answer: StoredAnswerWord::AllowOnce,
-        by: "ada".into(),
-    };
-    story.chain.apply(ChainRecord::Answer(answer)).unwrap();
+    let shown = asked.shown;
+    story.allow(1, shown);
     story.at_ms += LATER;
     let (chain, journals) = (story.chain.clone(), story.journals.clone());
     // A run that dies before it puts the question again does not use the answer.
@@ -710,16 +715,7 @@ fn answer_to_other_question_is_not_taken() {
     story.start("a", "s", same);
     story.hear(waits(&[(0, 1)]));
     story.close();
-    let answer = StoredAnswer {
-        about: CallRef {
-            run: RunId("a".into()),
-            call: CallId(1),
-        },
-        shown: Digest::sha256(b"another question"),
-        answer: StoredAnswerWord::AllowOnce,
-        by: "ada".into(),
-    };
-    story.chain.apply(ChainRecord::Answer(answer)).unwrap();
+    story.allow(1, Digest::sha256(b"another question"));
     story.start("b", "s", same);
     assert_eq!(story.hear(waits(&[(0, 1)])), ["ask 1"]);
 }
@@ -735,20 +731,11 @@ fn statement_keeps_answers_to_other_questions() {
     story.at_ms += 60_000;
     story.hear(Event::Woke);
     story.close();
-    let asked = story.journals[0].of_call(CallId(2)).next();
-    let Some(Body::Asked(asked)) = asked else {
+    let Some(Body::Asked(asked)) = story.journals[0].of_call(CallId(2)).next() else {
         panic!("the question is recorded")
     };
-    let answer = StoredAnswer {
-        about: CallRef {
-            run: RunId("a".into()),
-            call: CallId(2),
-        },
-        shown: asked.shown,
-        answer: StoredAnswerWord::AllowOnce,
-        by: "ada".into(),
-    };
-    story.chain.apply(ChainRecord::Answer(answer)).unwrap();
+    let shown = asked.shown;
+    story.allow(2, shown);
     let result = Some("7".to_owned());
     story.state("a", 1, StatedOutcome::Happened { result });
     let (chain, journals) = (story.chain.clone(), story.journals.clone());
