@@ -18,6 +18,9 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS_WRITE: u32 = 0o022;
 /// The mode bits that give other users any access.
 const OTHERS: u32 = 0o077;
+/// How long to sleep before the first and between later looks at a lock that is not free. Most locks
+/// are held for some microseconds.
+const FIRST_LOOK: Duration = Duration::from_micros(50);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The folder that contains the state of airlock: journals, keys, sessions and caches.
@@ -227,13 +230,15 @@ fn read_secret(path: &Path, len: usize) -> io::Result<Vec<u8>> {
 pub fn lock(path: &Path, wall: Duration) -> io::Result<File> {
     let file = open_to_write(path, OpenOptions::new().write(true).create(true))?;
     let since = Instant::now();
+    let mut pause = FIRST_LOOK;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(errno) if errno != rustix::io::Errno::WOULDBLOCK => return Err(errno.into()),
             Err(errno) if since.elapsed() > wall => return Err(errno.into()),
-            Err(_) => std::thread::sleep(LOOK_AGAIN),
+            Err(_) => std::thread::sleep(pause),
         }
+        pause = LOOK_AGAIN.min(2 * pause);
     }
 }
 

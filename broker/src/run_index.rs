@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use airlock_core::id::{Digest, RunId};
@@ -22,7 +24,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::private_file::{self, StateDir, make_private, open_to_read, open_to_write};
+use crate::private_file::{self, StateDir, make_private, open_to_write};
 
 /// Version of the format of the index.
 const VERSION: u32 = 1;
@@ -141,60 +143,109 @@ impl StateDir {
         Ed25519KeyPair::from_seed_unchecked(&seed)
             .map_err(|_| failed(&path, "used as signing key")(ErrorKind::InvalidData.into()))
     }
+}
 
+/// Appends the signed ends of runs to the index of one state directory.
+///
+/// Runs of this process wait for each other here, and not at the lock of the file, which looks only
+/// every few milliseconds whether it is free. A line that this process wrote is not read again while
+/// it is the last one.
+#[derive(Default)]
+pub(crate) struct IndexWriter(Mutex<Option<LastLine>>);
+
+impl IndexWriter {
     /// Signs the end of a journal and appends it to the index.
-    pub(crate) fn sign(&self, end: JournalEnd) -> Result<Signed, IndexError> {
-        let pair = self.key_pair()?;
-        let path = self.index_path();
-        make_private(self.path()).map_err(failed(self.path(), "created"))?;
+    pub(crate) fn sign(&self, state: &StateDir, end: JournalEnd) -> Result<Signed, IndexError> {
+        let pair = state.key_pair()?;
+        let path = state.index_path();
+        make_private(state.path()).map_err(failed(state.path(), "created"))?;
+        // After a panic the last line is read from the file.
+        let mut written = self.0.lock().unwrap_or_else(|poisoned| {
+            let mut written = poisoned.into_inner();
+            *written = None;
+            written
+        });
         let lock = path.with_extension("lock");
         let _lock = private_file::lock(&lock, LOCK_WALL).map_err(failed(&lock, "locked"))?;
-        let before = last_line(&path)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true);
+        let mut file = open_to_write(&path, options).map_err(failed(&path, "written"))?;
+        let place = Place::of(&file).map_err(failed(&path, "read"))?;
+        let before = match written.take() {
+            Some(last) if last.place == place => Some(last),
+            _ => last_line(&mut file, &path, place)?,
+        };
         let is_synced = end.is_synced;
         let head = signed(end, before.as_ref(), &pair);
-        let mut line = canonical::canonical(&serde_json::to_value(&head).unwrap_or_default());
-        line.push(b'\n');
-        let append = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            let mut file = open_to_write(&path, options.append(true).create(true))?;
-            // A crash during a write may have left a part of a line.
-            file.set_len(before.as_ref().map_or(0, |it| it.ends_at))?;
-            file.write_all(&line)?;
-            if is_synced {
-                file.sync_data()?;
-            }
-            Ok(())
+        let line = canonical::canonical(&serde_json::to_value(&head).unwrap_or_default());
+        let place = Place {
+            bytes: before.as_ref().map_or(0, |it| it.place.bytes),
+            ..place
         };
-        append().map_err(failed(&path, "written"))?;
-        let key_before = before.map(|it| it.head.key);
+        append(&mut file, place, &line, is_synced).map_err(failed(&path, "written"))?;
+        let key_before = before.map(|it| it.key);
+        *written = Some(LastLine {
+            seq: head.seq,
+            key: head.key,
+            digest: Digest::sha256(&line),
+            place: Place {
+                bytes: place.bytes + line.len() as u64 + 1,
+                ..place
+            },
+        });
         let key_before = key_before.filter(|key| *key != head.key);
         Ok(Signed { head, key_before })
     }
 }
 
-/// The last whole line of an index.
-struct LastLine {
-    head: SignedHead,
-    digest: Digest,
-    ends_at: u64,
+/// Writes a line to the end of a file whose last whole line ends at `place`.
+fn append(file: &mut File, place: Place, line: &[u8], is_synced: bool) -> io::Result<()> {
+    // A crash during a write may have left a part of a line.
+    if Place::of(file)? != place {
+        file.set_len(place.bytes)?;
+    }
+    file.write_all(&[line, b"\n"].concat())?;
+    if is_synced {
+        file.sync_data()?;
+    }
+    Ok(())
 }
 
-fn last_line(path: &Path) -> Result<Option<LastLine>, IndexError> {
-    let read = || -> io::Result<Option<(Vec<u8>, u64)>> {
-        let mut file = match open_to_read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            other => other?,
-        };
-        let length = file.metadata()?.len();
-        let begin = length.saturating_sub(2 * u64::from(LINE_BYTES_MAX));
-        file.seek(io::SeekFrom::Start(begin))?;
-        let mut tail = Vec::new();
-        file.read_to_end(&mut tail)?;
-        Ok(Some((tail, begin)))
-    };
-    let Some((tail, begin)) = read().map_err(failed(path, "read"))? else {
-        return Ok(None);
-    };
+/// A file, and the number of its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+}
+
+impl Place {
+    fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+        })
+    }
+}
+
+/// The last whole line of an index.
+struct LastLine {
+    seq: u64,
+    key: PublicKey,
+    digest: Digest,
+    /// The file up to the end of the line.
+    place: Place,
+}
+
+/// Reads the last whole line of an index, and checks its signature.
+fn last_line(file: &mut File, path: &Path, place: Place) -> Result<Option<LastLine>, IndexError> {
+    let begin = place.bytes.saturating_sub(2 * u64::from(LINE_BYTES_MAX));
+    let mut tail = Vec::new();
+    let read = file.seek(io::SeekFrom::Start(begin));
+    read.and_then(|_| file.read_to_end(&mut tail))
+        .map_err(failed(path, "read"))?;
     let Some(end) = tail.iter().rposition(|b| *b == b'\n') else {
         return match begin {
             0 => Ok(None),
@@ -206,16 +257,20 @@ fn last_line(path: &Path) -> Result<Option<LastLine>, IndexError> {
     let head = parse(line).and_then(|head| head.check_signature().map(|()| head));
     let head = head.map_err(|why| broken(path, format!("the last line: {why}")))?;
     Ok(Some(LastLine {
-        head,
+        seq: head.seq,
+        key: head.key,
         digest: Digest::sha256(line),
-        ends_at: begin + end as u64 + 1,
+        place: Place {
+            bytes: begin + end as u64 + 1,
+            ..place
+        },
     }))
 }
 
 fn signed(end: JournalEnd, before: Option<&LastLine>, pair: &Ed25519KeyPair) -> SignedHead {
     let mut head = SignedHead {
         v: VERSION,
-        seq: before.map_or(0, |it| it.head.seq + 1),
+        seq: before.map_or(0, |it| it.seq + 1),
         prev: before.map(|it| it.digest),
         run: end.run,
         head: end.head,
@@ -442,11 +497,15 @@ mod tests {
     }
 
     /// Signs the ends of runs, and returns the median time of one in microseconds.
-    fn median_us(state: &StateDir, runs: std::ops::Range<usize>, is_synced: bool) -> u128 {
+    fn median_us(
+        (state, writer): (&StateDir, &IndexWriter),
+        runs: std::ops::Range<usize>,
+        is_synced: bool,
+    ) -> u128 {
         let mut times: Vec<u128> = runs
             .map(|number| {
                 let since = Instant::now();
-                state.sign(end(number, is_synced)).unwrap();
+                writer.sign(state, end(number, is_synced)).unwrap();
                 since.elapsed().as_micros()
             })
             .collect();
@@ -459,10 +518,11 @@ mod tests {
     fn time_to_sign_an_end_does_not_depend_on_the_length_of_the_index() {
         let scratch = TempDir::new();
         let state = StateDir::open(scratch.path().join("state")).unwrap();
-        let short = median_us(&state, 0..200, false);
-        median_us(&state, 200..4_800, false);
-        let long = median_us(&state, 4_800..5_000, false);
-        let synced = median_us(&state, 5_000..5_050, true);
+        let index = (&state, &IndexWriter::default());
+        let short = median_us(index, 0..200, false);
+        median_us(index, 200..4_800, false);
+        let long = median_us(index, 4_800..5_000, false);
+        let synced = median_us(index, 5_000..5_050, true);
         println!("| signing the end of a run | median |");
         println!("| --- | ---: |");
         println!("| index of up to 200 runs | {short} µs |");
@@ -473,5 +533,32 @@ mod tests {
         assert_eq!(index.runs().count(), 5_050);
         let signed = index.of_run(&RunId("r4999".into())).unwrap().unwrap();
         assert_eq!(signed.seq, 4_999);
+    }
+
+    #[test]
+    fn writers_continue_lines_of_others_and_replace_parts_of_lines() {
+        let scratch = TempDir::new();
+        let state = StateDir::open(scratch.path().join("state")).unwrap();
+        let path = state.index_path();
+        let (one, other) = (IndexWriter::default(), IndexWriter::default());
+        for number in 0..6 {
+            let writer = if number % 3 == 2 { &other } else { &one };
+            let signed = writer.sign(&state, end(number, false)).unwrap();
+            assert_eq!(signed.head.seq, number as u64);
+            if number % 2 == 1 {
+                let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+                file.write_all(b"{\"v\":1,\"seq\"").unwrap();
+            }
+        }
+        one.sign(&state, end(6, false)).unwrap();
+        assert_eq!(RunIndex::read(&path).unwrap().runs().count(), 7);
+
+        // Another file under the same name is read again.
+        let copy = std::fs::read(&path).unwrap();
+        let shorter = copy.split_inclusive(|b| *b == b'\n').take(6);
+        let shorter: Vec<u8> = shorter.flatten().copied().collect();
+        private_file::replace(&path, &shorter, false).unwrap();
+        assert_eq!(one.sign(&state, end(7, false)).unwrap().head.seq, 6);
+        assert_eq!(RunIndex::read(&path).unwrap().runs().count(), 7);
     }
 }

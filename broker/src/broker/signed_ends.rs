@@ -8,7 +8,7 @@ use airlock_core::problem::Problem;
 use crate::config::AnchorCommand;
 use crate::private_file::StateDir;
 use crate::program::ExternalProgram;
-use crate::run_index::{JournalEnd, PublicKey, SignedHead};
+use crate::run_index::{IndexWriter, JournalEnd, PublicKey, SignedHead};
 
 /// Maximum time for the anchor. The run waits until the anchor has ended.
 const ANCHOR_WALL: Duration = Duration::from_secs(10);
@@ -20,6 +20,7 @@ pub(crate) type Warn = dyn Fn(&Problem) + Send + Sync;
 
 #[derive(Default)]
 pub(crate) struct SignedEnds {
+    index: IndexWriter,
     anchor: Option<ExternalProgram>,
     warn: Option<Box<Warn>>,
 }
@@ -41,7 +42,7 @@ impl SignedEnds {
     /// unsigned.
     pub(super) async fn sign(&self, state: &StateDir, end: JournalEnd) -> Option<SignedHead> {
         let run = end.run.clone();
-        let signed = match state.sign(end) {
+        let signed = match self.index.sign(state, end) {
             Ok(signed) => signed,
             Err(error) => {
                 self.warn(&Problem::new(
