@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use airlock_sandbox::thread_priority;
 use grammar::{SHAPES, Script, Shape, bombs, script};
 use serde_json::{Value, json};
 use tests::command::Home;
@@ -195,6 +196,8 @@ fn good_session_is_answered_beside_each_class_of_hostile_scripts() {
     let rounds = if is_measured() { 1_500 } else { 5 };
     let serving = ServeProcess::start(serve_arguments());
     let good = serving.session(&json!({}));
+    // The good host does not wait for the hostile ones either, as if it ran on another machine.
+    thread_priority::run_soon();
     // The first runs load shared resources, so they are not measured.
     p99(&good, 5);
     let alone = p99(&good, rounds);
@@ -271,6 +274,7 @@ fn beside(serving: &ServeProcess, good: &Session, scripts: &[String], rounds: us
             let is_over = &is_over;
             scope.spawn(move || {
                 // The hostile hosts get low priority, as if they ran on other machines.
+                thread_priority::give_way();
                 let _ = rustix::process::setpriority_process(None, 19);
                 for (id, script) in (1..).zip(scripts.iter().cycle().skip(sender * 3)) {
                     if is_over.load(Ordering::Relaxed) {

@@ -72,6 +72,11 @@ impl Processor {
         self.give(turns);
     }
 
+    /// Returns whether the last run of this caller failed.
+    pub(super) fn is_failing(&self, caller: &Arc<str>) -> bool {
+        self.lock().is_failing(caller)
+    }
+
     /// Notes whether a run of this caller succeeded.
     pub(super) fn note_end(&self, caller: &Arc<str>, succeeded: bool) {
         self.lock().note_end(caller, succeeded);

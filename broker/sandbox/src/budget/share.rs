@@ -27,6 +27,8 @@ struct Inner {
     /// Memory in bytes of all live guests of the run.
     bytes: AtomicU64,
     has_own_thread: AtomicBool,
+    /// Whether the caller's last run had failed when this run entered.
+    is_of_failing_caller: bool,
 }
 
 impl fmt::Debug for RunShare {
@@ -40,6 +42,7 @@ impl fmt::Debug for RunShare {
 impl RunShare {
     pub(super) fn new(place: Place, room: &Arc<Room>, processor: &Arc<Processor>) -> Self {
         processor.enter(&place.caller);
+        let is_of_failing_caller = processor.is_failing(&place.caller);
         Self(Arc::new(Inner {
             place,
             room: Arc::clone(room),
@@ -48,6 +51,7 @@ impl RunShare {
             uncharged_us: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             has_own_thread: AtomicBool::new(false),
+            is_of_failing_caller,
         }))
     }
 
@@ -64,6 +68,10 @@ impl RunShare {
 
     /// Waits until a guest of the run may compute or must stop.
     pub(crate) fn begin_turn(&self, interrupt: &Interrupt, wait: &Wait<'_>) {
+        // The thread also does work of the run outside the guest, such as writing its journal.
+        if self.0.is_of_failing_caller {
+            self.lower_priority();
+        }
         self.0.processor.begin(&self.wants(), interrupt, wait);
     }
 
@@ -75,9 +83,8 @@ impl RunShare {
             return;
         }
         let wants = self.wants();
-        if Level::of(wants.computed_us).gives_way() && self.0.has_own_thread.load(Ordering::Relaxed)
-        {
-            thread_priority::give_way();
+        if Level::of(wants.computed_us).gives_way() {
+            self.lower_priority();
         }
         let uncharged_us = self.0.uncharged_us.swap(0, Ordering::Relaxed);
         self.0.processor.make_way(&wants, uncharged_us, wait);
@@ -137,6 +144,12 @@ impl RunShare {
         self.0.bytes.store(bytes, Ordering::Relaxed);
         if before > BASE_BYTES {
             self.0.room.shrink(self.0.place.run, bytes);
+        }
+    }
+
+    fn lower_priority(&self) {
+        if self.0.has_own_thread.load(Ordering::Relaxed) {
+            thread_priority::give_way();
         }
     }
 
