@@ -184,7 +184,7 @@ pub fn settle(pending: PendingCall, answer: Answer, grants: &mut Grants) -> Deci
         Answer::AllowDeclassified => allow_declassified(pending, grants),
         Answer::Allow(terms) => settle_terms(pending, terms, grants),
         Answer::Refuse => refuse(pending, Code::Refused, "answered: refuse"),
-        Answer::Unanswered => refuse(pending, Code::Unanswered, "no person answered"),
+        Answer::Unanswered => refuse(pending, Code::Unanswered, "the question was not answered"),
         // The question is not what became of an earlier call.
         Answer::Stated { .. } => refuse(pending, Code::Unanswered, "invalid answer"),
         Answer::Invalid { why } => {
@@ -357,7 +357,7 @@ impl Refusal {
             Code::ToolUnusable | Code::ExtractFailed => "was not made",
             Code::Refused => "was refused by the approver",
             Code::Unanswered if is_answered => "was not approved: the answer cannot be used",
-            Code::Unanswered => "was not approved: no person answered",
+            Code::Unanswered => "was not approved: the question was not answered",
             _ => "was denied",
         };
         let colon = if told.is_empty() { "" } else { ": " };

@@ -22,7 +22,7 @@ use airlock_sandbox::clock::Clock;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
-    /// How to ask a person to approve calls: terminal, web, command:CMD, later, or never. With later,
+    /// Who approves calls: terminal, web, command:CMD (a program), later, or never. With later,
     /// a run that waits only for people is suspended, and `airlock runs answer` answers. With never,
     /// airlock refuses calls that need approval, and prints the grants that the run would have needed
     /// [default: the configured approver, else the terminal; without a terminal, calls that need

@@ -46,6 +46,29 @@ impl ApproverChoice {
             None => Err(("the command is empty".into(), choice::one_of("", &ONE_OF))),
         }
     }
+
+    /// Returns the approver in the form in which a file or a flag names it.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Terminal => "terminal".into(),
+            Self::Web => "web".into(),
+            Self::Later => "later".into(),
+            Self::Never => "never".into(),
+            Self::Command(..) => format!("command:{}", self.command().unwrap_or_default()),
+        }
+    }
+
+    /// Returns the command line of an approver that is a program.
+    pub(crate) fn command(&self) -> Option<String> {
+        match self {
+            Self::Command(program, args) => {
+                let words = std::iter::once(program).chain(args);
+                let words: Vec<String> = words.map(|word| shell_words::quote(word)).collect();
+                Some(words.join(" "))
+            }
+            _ => None,
+        }
+    }
 }
 
 pub(super) fn parse(at: &LocatedText) -> Result<ApproverChoice, Problem> {
@@ -76,5 +99,14 @@ mod tests {
         check("", Err("`` is not an approver"));
         check("command: ", Err("the command is empty"));
         check("command:'ask", Err("the quote ' is never closed"));
+    }
+
+    #[test]
+    fn text_parses_to_the_same_approver() {
+        for text in ["terminal", "web", "later", "never", "command:ask -c 'a b'"] {
+            let parsed = ApproverChoice::parse(text).unwrap();
+            assert_eq!(parsed.text(), text);
+            assert_eq!(ApproverChoice::parse(&parsed.text()).unwrap(), parsed);
+        }
     }
 }

@@ -91,12 +91,53 @@ fn can_reports_levels_confirmed_by_explain() {
 }
 
 #[test]
+fn can_and_explain_name_an_approver_that_is_no_person() {
+    let home = home();
+    let call = json!({"tool": "mail.draft", "args": {"to": "a"}}).to_string();
+    for (approver, assumed, decision) in [
+        ("", None, "a person is asked"),
+        ("approver = \"web\"\n", None, "a person is asked"),
+        (
+            "approver = \"command:yes -n 'a b'\"\n",
+            Some("approvals come from the program `yes -n 'a b'`, and not from a person"),
+            "the program `yes -n 'a b'` is asked, and not a person",
+        ),
+        (
+            "approver = \"never\"\n",
+            Some("the approver is `never`: a call that needs an approval is denied"),
+            "an approval is needed, and the approver `never` gives none",
+        ),
+    ] {
+        home.write("airlock.toml", approver);
+        let config = ["--config", "airlock.toml"];
+        let found = can(&home, &[&config[..], &["--auto", "mail.draft"]].concat());
+        let note = "assuming: approvals come";
+        match assumed {
+            Some(assumed) => {
+                let line = format!("assuming: {assumed}");
+                assert!(found.stdout.contains(&line), "{approver}: {found}");
+            }
+            None => assert!(!found.stdout.contains(note), "{approver}: {found}"),
+        }
+        assert!(!found.stdout.contains("without a person"), "{found}");
+        let told = can(&home, &[&config[..], &["--json", "mail.draft"]].concat()).json();
+        let named = approver.split('"').nth(1);
+        assert_eq!(told["approver"], json!(named), "{approver}: {told}");
+        let explain = ["policy", "explain", &call, "--policy", "rules"];
+        let more = ["--from", "mail.json", "--config", "airlock.toml"];
+        let found = home.run([&explain[..], &more].concat()).expect_code(0);
+        let line = format!("decision: {decision}; a grant for the run is enough\n");
+        assert!(found.stdout.contains(&line), "{approver}: {found}");
+    }
+}
+
+#[test]
 fn can_auto_prints_text_and_sarif() {
     let Some(path) = solver::path() else { return };
     let home = home();
     let text = can(&home, &["--auto", "mail.send"]).expect_code(0).stdout;
     assert!(
-        text.starts_with("mail.send: some calls are allowed without a person\n  without asking: yes\n    {\"tool\":"),
+        text.starts_with("mail.send: some calls are allowed without an approval\n  without asking: yes\n    {\"tool\":"),
         "{text}"
     );
     assert!(

@@ -158,7 +158,7 @@ fn answer_settles_its_call() {
         (Answer::Refuse, "refused: rule --ask '*'; answered: refuse"),
         (
             Answer::Unanswered,
-            "unanswered: rule --ask '*'; no person answered",
+            "unanswered: rule --ask '*'; the question was not answered",
         ),
     ];
     for (answer, expected) in cases {

@@ -20,7 +20,7 @@ use super::table::{self, KnownTools};
 use crate::broker::tool_discovery;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
-use crate::config::{FlowConfig, rule_folder};
+use crate::config::{ApproverChoice, FlowConfig, rule_folder};
 use crate::prover::Prover;
 use crate::render::counted;
 
@@ -271,8 +271,8 @@ const BELIEVED: &str = "a proof relies on cvc5, on Cedar's symbolic compiler, an
                         evaluating rules as Cedar does";
 
 /// An additional assumption if calls do not need a rule that permits them.
-const UNNAMED: &str = "a call that no rule matches is denied; with an approver, a person would be \
-                       asked about it";
+const UNNAMED: &str = "a call that no rule matches is denied; with an approver, it needs an \
+                       approval";
 
 /// Returns the assumptions. `rules` are the rules with patterns, if patterns count.
 pub(super) fn assumptions(
@@ -300,11 +300,13 @@ pub(super) struct Basis<'a> {
     pub(super) rules: &'a Rules,
     pub(super) coverage: Coverage,
     pub(super) labels: LabelAssumption,
+    /// The configured approver. `None` is the default, which asks a person.
+    pub(super) approver: Option<&'a ApproverChoice>,
 }
 
 impl Basis<'_> {
     pub(super) fn text(&self) -> String {
-        let line = |assumed: &str| format!("assuming: {assumed}\n");
+        let line = |assumed: String| format!("assuming: {assumed}\n");
         let assumed: String = self.assumptions().map(line).collect();
         let (checked, proved) = (self.coverage.text(), prover_line(self.prover));
         format!("{checked}{proved}\n{assumed}")
@@ -317,14 +319,32 @@ impl Basis<'_> {
             ("checked", self.coverage.json()),
             ("solver", json!(solver)),
             ("trouble", json!(self.prover.trouble())),
+            ("approver", json!(self.approver.map(ApproverChoice::text))),
             ("assumptions", json!(self.assumptions().collect::<Vec<_>>())),
         ];
         answers.extend(members.map(|(name, value)| (name.to_owned(), value)));
         Value::Object(answers)
     }
 
-    fn assumptions(&self) -> impl Iterator<Item = &'static str> {
-        assumptions(self.prover, Some(self.rules), self.labels)
+    fn assumptions(&self) -> impl Iterator<Item = String> {
+        let assumed = assumptions(self.prover, Some(self.rules), self.labels);
+        assumed
+            .map(str::to_owned)
+            .chain(approver_note(self.approver))
+    }
+}
+
+/// Says who gives approvals if it is not a person.
+fn approver_note(approver: Option<&ApproverChoice>) -> Option<String> {
+    match approver? {
+        ApproverChoice::Never => Some(
+            "the approver is `never`: a call that needs an approval is denied, unless a grant \
+             covers it"
+                .to_owned(),
+        ),
+        other => other.command().map(|command| {
+            format!("approvals come from the program `{command}`, and not from a person")
+        }),
     }
 }
 

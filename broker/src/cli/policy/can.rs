@@ -22,7 +22,7 @@ pub(in crate::cli) struct CanOptions {
     /// SERVER.TOOL, where * matches any characters [default: all tools]
     #[arg(value_name = "TOOL")]
     tool: Option<String>,
-    /// Only report whether a call can be allowed without asking a person
+    /// Only report whether a call can be allowed without an approval
     #[arg(long)]
     auto: bool,
     /// Folders of rules
@@ -73,6 +73,7 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
             rules: &opened.rules,
             coverage: Coverage::new(&[("", &opened.rules)], &subjects, &opened.flow),
             labels: analysis::label_assumption(&opened.flow),
+            approver: opened.approver.as_ref(),
         },
     };
     match format {
@@ -157,7 +158,9 @@ fn of_tool(tool_answers: &ToolAnswers) -> String {
 fn headline(tool_answers: &ToolAnswers) -> String {
     let answers = &tool_answers.answers;
     let possible = answers.iter().filter_map(|it| match (&it.found, it.level) {
-        (Reachability::Example(_), Level::Allow) => Some("some calls are allowed without a person"),
+        (Reachability::Example(_), Level::Allow) => {
+            Some("some calls are allowed without an approval")
+        }
         (Reachability::Example(_), Level::AskRun) => Some("for some, a grant is enough"),
         (Reachability::Example(_), Level::AskCall) => Some("some need an approval of each call"),
         _ => None,
@@ -169,7 +172,7 @@ fn headline(tool_answers: &ToolAnswers) -> String {
     }
     match (parts.is_empty(), answers.len()) {
         (false, _) => parts.join("; "),
-        (true, 1) => "no call is allowed without a person".to_owned(),
+        (true, 1) => "no call is allowed without an approval".to_owned(),
         (true, _) => "every call is denied".to_owned(),
     }
 }
@@ -224,7 +227,7 @@ const OPEN: &str = "not-proved";
 fn as_sarif(by_tool: &[ToolAnswers], rules: &Rules) -> Sarif {
     let mut log = Sarif {
         rules: vec![
-            (UNASKED, "A call can be made without asking a person"),
+            (UNASKED, "A call can be made without an approval"),
             (
                 OPEN,
                 "Unknown whether a tool can be called in a certain way: airlock found no example \

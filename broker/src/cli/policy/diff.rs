@@ -121,6 +121,7 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
             rules: pair.new,
             coverage: Coverage::new(&all, &subjects, &after.flow),
             labels: analysis::label_assumption(&after.flow),
+            approver: after.approver.as_ref(),
         },
     };
     match format {

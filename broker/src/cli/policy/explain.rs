@@ -26,7 +26,7 @@ use crate::broker::tool_discovery;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, input, print, print_json, runs};
-use crate::config::Environment;
+use crate::config::{ApproverChoice, Environment};
 use crate::render::{self, Explanation};
 
 /// Bounds that are larger than any call.
@@ -174,7 +174,7 @@ fn asked(answer: AnswerWord) -> String {
         | AnswerWord::Stated => {
             format!("answered {}", render::word(&answer))
         }
-        AnswerWord::Unanswered => "no person answered".to_owned(),
+        AnswerWord::Unanswered => "not answered".to_owned(),
         AnswerWord::Invalid => "invalid answer".to_owned(),
         AnswerWord::Withdrawn => "the question was withdrawn".to_owned(),
     };
@@ -285,13 +285,13 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
             prompts,
             ..
         } = consulted;
+        let asked = who_is_asked(opened.approver.as_ref());
         explained.decision = match level {
-            Level::Allow => "allowed",
-            Level::AskRun => "a person is asked; a grant for the run is enough",
-            Level::AskCall => "a person is asked; only an approval of this call is enough",
-            Level::Deny => "denied",
-        }
-        .into();
+            Level::Allow => "allowed".into(),
+            Level::AskRun => format!("{asked}; a grant for the run is enough"),
+            Level::AskCall => format!("{asked}; only an approval of this call is enough"),
+            Level::Deny => "denied".into(),
+        };
         let gets_through = level < Level::Deny && owner != ToolOwner::OwnLocal;
         let shown = gets_through.then(|| SHOWN.to_owned());
         let assumed: Vec<String> = shown.into_iter().chain(assuming).collect();
@@ -299,6 +299,17 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
         (explained.reasons, explained.prompts) = (reasons, prompts);
     }
     Ok(explained)
+}
+
+/// Says who is asked about a call that needs an approval.
+fn who_is_asked(approver: Option<&ApproverChoice>) -> String {
+    if approver == Some(&ApproverChoice::Never) {
+        return "an approval is needed, and the approver `never` gives none".to_owned();
+    }
+    match approver.and_then(ApproverChoice::command) {
+        Some(command) => format!("the program `{command}` is asked, and not a person"),
+        None => "a person is asked".to_owned(),
+    }
 }
 
 /// Returns what is assumed about facts that depend on the run and that are not given, and about

@@ -21,8 +21,10 @@ use crate::cli::runtime;
 use crate::cli::screen::Screen;
 use crate::cli::types::saved;
 use crate::config::{
-    Config, Environment, Flags, FlowConfig, PolicyConfig, ServerConfig, UnmatchedPattern,
+    ApproverChoice, Config, Environment, Flags, FlowConfig, PolicyConfig, ServerConfig,
+    UnmatchedPattern,
 };
+use crate::shell_words;
 
 /// The mark of `airlock policy init` at what it only guessed.
 const GUESS: &str = "# GUESS: ";
@@ -56,6 +58,8 @@ pub(super) struct RuleSources {
     pub(super) facts: CallFacts,
     /// The folders of rules in the configuration that do not count.
     pub(super) ignored: Vec<PathBuf>,
+    /// The configured approver.
+    pub(super) approver: Option<ApproverChoice>,
 }
 
 /// The folders of rules that a command names.
@@ -87,7 +91,7 @@ impl SourceOptions {
         let from = self.from.iter().map(|it| ("--from", it.clone()));
         let flags = lock.chain(from);
         let flags: Vec<String> = flags
-            .map(|(flag, value)| format!("{flag} {}", shell_word(&value)))
+            .map(|(flag, value)| format!("{flag} {}", shell_words::quote(&value)))
             .collect();
         (!flags.is_empty()).then(|| flags.join(" "))
     }
@@ -153,6 +157,7 @@ impl SourceOptions {
                 unmatched: Vec::new(),
                 servers: names(&config.servers),
                 ignored: ignored(&config.policies, &[old, new]),
+                approver: config.approver,
             })
         });
         let [before, after] = both;
@@ -171,6 +176,7 @@ impl SourceOptions {
         let (flow, policies) = (config.flow.clone(), config.policies.clone());
         let servers = config.servers.clone();
         let facts = CallFacts::new(&config);
+        let approver = config.approver.clone();
         runtime()?.block_on(async {
             let builder = Broker::builder()
                 .config(config)
@@ -196,6 +202,7 @@ impl SourceOptions {
                 rules,
                 descriptions,
                 flow,
+                approver,
             })
         })
     }
@@ -237,6 +244,7 @@ impl SourceOptions {
             rules: Arc::new(rules),
             descriptions: Arc::new(found.descriptions),
             flow: config.flow,
+            approver: config.approver,
         })
     }
 
@@ -304,15 +312,6 @@ fn unmatched(
         }
     }
     unmatched
-}
-
-/// Quotes a word for a shell if it is not plain.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
 }
 
 impl From<Problem> for LoadError {
