@@ -4,14 +4,14 @@
 //! between. A rule about roots therefore protects against mistakes of honest servers. It does not
 //! protect the file system against a hostile server.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use airlock_core::facts::OUTSIDE;
 use airlock_core::flow::{NamedPath, ResolvedPath, Roots};
 use airlock_core::id::ServerName;
 
-use crate::config::ServerConfig;
+use crate::config::{FlowConfig, ServerConfig};
 use crate::upstream::Transport;
 
 /// Maximum number of links to follow, as in the kernel.
@@ -24,40 +24,46 @@ const PATH_BYTES_MAX: usize = 4_096;
 /// count as leading outside, so a script cannot hide a path among very many.
 const LOOKS_MAX: usize = 100_000;
 
-/// The configured roots, and the folders to which the servers' relative paths refer.
+/// The configured roots, and the folders at which relative paths begin.
+///
+/// Only the configuration can say where the relative paths of a server begin (`path_base`). The
+/// working folder does not: some servers use the first folder that they are allowed to read.
 #[derive(Debug)]
 pub(crate) struct PathResolver {
     roots: Vec<(String, PathBuf)>,
-    /// The folder of each server, or `None` for a server on another machine, whose files cannot be
-    /// inspected.
-    folders: HashMap<ServerName, Option<PathBuf>>,
-    here: Option<PathBuf>,
+    bases: BTreeMap<String, PathBuf>,
+    /// The servers on other machines, whose files cannot be inspected.
+    remote: HashSet<ServerName>,
 }
 
 impl PathResolver {
     /// Whether paths of a server lead to the same roots with another configuration.
     pub(crate) fn is_like(&self, other: &Self, server: &ServerName) -> bool {
-        self.roots == other.roots && self.folders.get(server) == other.folders.get(server)
+        self.roots == other.roots
+            && self.bases.get(&*server.0) == other.bases.get(&*server.0)
+            && self.remote.contains(server) == other.remote.contains(server)
     }
 
-    pub(crate) fn new(roots: &BTreeMap<String, PathBuf>, servers: &[ServerConfig]) -> Self {
-        let here = std::env::current_dir().ok();
-        let folder = |server: &ServerConfig| match &server.spec.transport {
-            Transport::Stdio { cwd: Some(cwd), .. } => here.as_ref().map(|it| it.join(cwd)),
-            Transport::Stdio { cwd: None, .. } => here.clone(),
-            Transport::Http { .. } => None,
-        };
+    pub(crate) fn new(flow: &FlowConfig, servers: &[ServerConfig]) -> Self {
+        let is_remote = |it: &&ServerConfig| matches!(it.spec.transport, Transport::Http { .. });
+        let remote = servers.iter().filter(is_remote);
         Self {
-            roots: roots
-                .iter()
-                .map(|(name, path)| (name.clone(), path.clone()))
-                .collect(),
-            folders: servers
-                .iter()
-                .map(|server| (server.spec.name.clone(), folder(server)))
-                .collect(),
-            here,
+            roots: flow.roots.clone().into_iter().collect(),
+            bases: flow.path_bases.clone(),
+            remote: remote.map(|it| it.spec.name.clone()).collect(),
         }
+    }
+
+    /// Whether a path counts as outside only because the configuration does not say where relative
+    /// paths of the server begin.
+    pub(crate) fn lacks_base(&self, path: &NamedPath) -> bool {
+        let is_relative = readings(&path.text)
+            .iter()
+            .any(|it| Path::new(it).is_relative());
+        !self.roots.is_empty()
+            && is_relative
+            && !self.remote.contains(&path.server)
+            && !self.bases.contains_key(&*path.server.0)
     }
 
     /// Resolves paths. Paths of servers on other machines are omitted, because nothing is known
@@ -69,21 +75,23 @@ impl PathResolver {
         let mut looks = LookupBudget(LOOKS_MAX);
         named
             .into_iter()
-            .filter_map(|path| {
-                let folder = match self.folders.get(&path.server) {
-                    Some(folder) => folder.as_deref()?,
-                    // This is an in-process tool.
-                    None => self.here.as_deref()?,
-                };
-                let roots = Roots(self.roots_of(&path.text, folder, &mut looks));
-                Some(ResolvedPath { path, roots })
+            .filter(|path| !self.remote.contains(&path.server))
+            .map(|path| {
+                let base = self.bases.get(&*path.server.0);
+                let roots = Roots(self.roots_of(&path.text, base, &mut looks));
+                ResolvedPath { path, roots }
             })
             .collect()
     }
 
     /// Returns the roots that a path leads to, for every way in which a server may read the text. A
     /// path without a certain target counts as outside.
-    fn roots_of(&self, text: &str, folder: &Path, looks: &mut LookupBudget) -> BTreeSet<String> {
+    fn roots_of(
+        &self,
+        text: &str,
+        base: Option<&PathBuf>,
+        looks: &mut LookupBudget,
+    ) -> BTreeSet<String> {
         if text.len() > PATH_BYTES_MAX {
             return [OUTSIDE.to_owned()].into();
         }
@@ -93,11 +101,14 @@ impl PathResolver {
                 && !reading.contains('\0')
                 // Some servers expand `~` to a home folder, and others treat it as a name.
                 && !reading.starts_with('~');
-            if !is_clear {
+            let path = match base {
+                Some(base) => Some(base.join(&reading)),
+                None => Some(PathBuf::from(&reading)).filter(|path| path.is_absolute()),
+            };
+            let Some(path) = path.filter(|_| is_clear) else {
                 roots.insert(OUTSIDE.to_owned());
                 continue;
-            }
-            let path = folder.join(reading);
+            };
             // A server may remove `a/..` before it opens the path, or leave that to the kernel.
             for path in [folded(&path), path] {
                 let real = looks.real(&path);
@@ -257,8 +268,8 @@ mod tests {
                 ("project".into(), project.clone()),
                 ("keys".into(), project.join("keys")),
             ],
-            folders: HashMap::new(),
-            here: Some(project.clone()),
+            bases: [("fs".to_owned(), project.clone())].into(),
+            remote: HashSet::new(),
         };
         let inside = project.to_string_lossy().into_owned();
         for (text, expected) in [
@@ -296,8 +307,8 @@ mod tests {
         let project = std::fs::canonicalize(scratch.path()).unwrap();
         let resolver = PathResolver {
             roots: vec![("project".into(), project.clone())],
-            folders: HashMap::new(),
-            here: Some(project),
+            bases: [("fs".to_owned(), project)].into(),
+            remote: HashSet::new(),
         };
         check(&resolver, &"a/".repeat(2_000), &["project"]);
         // Copying the path so far for each component would make these paths very slow.
@@ -315,9 +326,22 @@ mod tests {
     fn path_of_remote_server_is_unresolved() {
         let resolver = PathResolver {
             roots: vec![("all".into(), "/".into())],
-            folders: [(ServerName::parse("fs").unwrap(), None)].into(),
-            here: Some("/".into()),
+            bases: [("fs".to_owned(), "/".into())].into(),
+            remote: [ServerName::parse("fs").unwrap()].into(),
         };
         check(&resolver, "/etc/passwd", &[]);
+    }
+
+    #[test]
+    fn relative_path_without_base_leads_outside() {
+        let resolver = PathResolver {
+            roots: vec![("all".into(), "/".into())],
+            bases: [("other".to_owned(), "/".into())].into(),
+            remote: HashSet::new(),
+        };
+        for text in ["a.txt", ".", "../a", "file:a.txt"] {
+            check(&resolver, text, &["outside"]);
+        }
+        check(&resolver, "/a", &["all"]);
     }
 }

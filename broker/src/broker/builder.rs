@@ -405,7 +405,7 @@ impl Builder {
         let checks = CheckRegistry::new(self.unknown_keys);
         let registry = ToolRegistry::new(sources, server_registry, opened, checks)?;
         let sandbox = engine.sandbox().await?;
-        let resolver = PathResolver::new(&self.flow.roots, &self.servers);
+        let resolver = PathResolver::new(&self.flow, &self.servers);
         let idle = self.servers.iter();
         let idle = idle.map(|it| (it.spec.name.clone(), it.idle));
         let unmasked = self.servers.iter().map(|it| &it.spec);

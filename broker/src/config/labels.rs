@@ -22,6 +22,8 @@ pub struct FlowConfig {
     pub label_config: LabelConfig,
     /// Folders by name. Facts about a call name the root that contains each path of the call.
     pub roots: BTreeMap<String, PathBuf>,
+    /// By server: the folder at which its relative paths begin.
+    pub path_bases: BTreeMap<String, PathBuf>,
     /// Destinations that count as explained.
     pub known: KnownDestinations,
     /// The labels of a run's input.
@@ -77,6 +79,7 @@ pub(super) struct ServerLabelTable {
     destinations: Option<Vec<Spanned<String>>>,
     fixed_destination: Option<bool>,
     paths: Option<Vec<Spanned<String>>>,
+    path_base: Option<PathBuf>,
     #[serde(default)]
     tools: BTreeMap<String, Spanned<ToolLabelTable>>,
 }
@@ -96,14 +99,16 @@ struct ToolLabelTable {
 pub(crate) struct FileFlow {
     label_config: Vec<LabelRule>,
     roots: Vec<(String, PathBuf, String)>,
+    path_bases: BTreeMap<String, PathBuf>,
     known: Vec<LocatedText>,
     input_labels: Vec<Label>,
 }
 
 impl FileFlow {
-    /// Makes the roots relative to the folder of the file.
+    /// Makes the roots and the bases of paths relative to the folder of the file.
     pub(super) fn beside(mut self, folder: &Path) -> Self {
-        for (_, path, _) in &mut self.roots {
+        let roots = self.roots.iter_mut().map(|(_, path, _)| path);
+        for path in roots.chain(self.path_bases.values_mut()) {
             *path = folder.join(&path);
         }
         self
@@ -133,8 +138,11 @@ pub(super) fn read(
             destinations,
             fixed_destination,
             paths,
+            path_base,
             tools,
         } = table.into_inner();
+        flow.path_bases
+            .extend(path_base.map(|base| (server.clone(), base)));
         let own = ToolLabelTable {
             reads,
             writes,
@@ -282,6 +290,10 @@ pub(super) fn gather(
                 return Err(twice(&what, &earlier.origin, &saying.origin));
             }
             flow.label_config.0.push(saying);
+        }
+        for (server, base) in file.path_bases {
+            let base = std::path::absolute(&base).unwrap_or(base);
+            flow.path_bases.insert(server, base);
         }
         for (name, path, origin) in file.roots {
             warnings.extend(add_root(&mut flow.roots, (name, path), &origin, absent)?);

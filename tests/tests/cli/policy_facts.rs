@@ -6,6 +6,7 @@ use tests::command::{CommandOutput, Home};
 
 const CONFIG: &str = "[servers.fs]\ncommand = \"none\"\n\
                       [labels.fs]\nreads = [\"private\"]\nwrites = []\npaths = [\"/path\"]\n\
+                      path_base = \".\"\n\
                       [roots]\ndata = \"data\"\n";
 
 /// Returns a home with one tool that may read files under `data`.
@@ -67,6 +68,39 @@ fn explain_uses_configured_labels_and_roots() {
     let found = explain(&home, &call(json!(["dta"]))).expect_code(2);
     let unknown = "there is no root `dta`; did you mean `data`?";
     assert!(found.stderr.contains(unknown), "{found}");
+}
+
+/// A server can use another folder than its working folder, such as the first one of its arguments.
+#[test]
+fn relative_path_is_inside_only_with_a_configured_base() {
+    let home = home("data");
+    let without = CONFIG.replace("path_base = \".\"\n", "");
+    let with_cwd = without.replace("command = \"none\"\n", "command = \"none\"\ncwd = \".\"\n");
+    let elsewhere = CONFIG.replace("path_base = \".\"", "path_base = \"data\"");
+    for (config, path, roots) in [
+        (CONFIG, "data/a.txt", "data"),
+        (&without, "data/a.txt", "outside"),
+        (&with_cwd, "data/a.txt", "outside"),
+        (&elsewhere, "a.txt", "data"),
+        (&elsewhere, "../a.txt", "outside"),
+    ] {
+        home.write("airlock.toml", config);
+        let call = json!({"tool": "fs.read", "args": {"path": path}});
+        let found = explain(&home, &call).expect_code(0);
+        let fact = format!("fact: path_roots [\"{roots}\"]\n");
+        assert!(found.stdout.contains(&fact), "{config}\n{found}");
+        let note = "a relative path counts as `outside`, because [labels.fs] has no `path_base`";
+        let is_noted = found.stdout.contains(note);
+        assert_eq!(is_noted, !config.contains("path_base"), "{config}\n{found}");
+    }
+    home.write("airlock.toml", without);
+    let absolute = home.path().join("data/a.txt");
+    let call = json!({"tool": "fs.read", "args": {"path": absolute}});
+    let found = explain(&home, &call).expect_code(0);
+    assert!(
+        found.stdout.contains("fact: path_roots [\"data\"]\n"),
+        "{found}"
+    );
 }
 
 /// The example is a complete call: it is allowed without the facts that `can` prints.

@@ -31,10 +31,14 @@ const READ: &str =
     "const read = (path) => fs.read({ path }).then(() => 'returned', (e) => e.code);";
 
 async fn broker(home: &TempDir, servers: &[&ChangingServer]) -> Broker {
+    broker_with(home, servers, LABELS).await
+}
+
+async fn broker_with(home: &TempDir, servers: &[&ChangingServer], tables: &str) -> Broker {
     let project = home.path().join("project");
     std::fs::create_dir_all(&project).unwrap();
     let labels = home.path().join("labels.toml");
-    let text = LABELS.replace("PROJECT", &project.display().to_string());
+    let text = tables.replace("PROJECT", &project.display().to_string());
     std::fs::write(&labels, text).unwrap();
     let flags = Flags {
         servers: servers.iter().map(|it| it.flag()).collect(),
@@ -75,6 +79,24 @@ async fn server_joining_during_run_changes_no_path_roots() {
     assert_eq!(value(&running.report().await), json!([expected, expected]));
     assert_eq!(fs.noted("call read"), 2, "calls inside `project`");
     broker.close().await;
+}
+
+/// The server may begin at another folder than airlock, such as the first one of its arguments.
+#[tokio::test]
+async fn relative_path_without_configured_base_is_outside_every_root() {
+    // Wherever the relative path begins, it lies in this root.
+    let everything = LABELS.replace("PROJECT", "/");
+    let with_base = everything.replace("[labels.fs]", "[labels.fs]\npath_base = '/'");
+    for (labels, expected) in [(everything, "unanswered"), (with_base, "returned")] {
+        let home = TempDir::new().unwrap();
+        let fs = ChangingServer::new("fs", &[reading()]);
+        let broker = broker_with(&home, &[&fs], &labels).await;
+        until(&broker, |it| offers(it, "fs.read")).await;
+        let code = format!("{READ} return [await read('a.txt'), await read('/a.txt')]");
+        let found = value(&run(&broker, &code).await);
+        assert_eq!(found, json!([expected, "returned"]), "{labels}");
+        broker.close().await;
+    }
 }
 
 #[tokio::test]

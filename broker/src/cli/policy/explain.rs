@@ -234,7 +234,14 @@ fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation,
     let is_explained = table::is_explained(&said.facts);
     let schema = &description.input_schema;
     let computed = opened.facts.of(&tool, schema, &canonical, is_explained);
-    let assuming = assuming(&said.facts, &computed);
+    let mut assuming = assuming(&said.facts, &computed);
+    let are_roots_given = said.facts.get("path_roots").is_some();
+    if !are_roots_given && opened.facts.lacks_path_base(&tool, schema, &canonical) {
+        assuming.push(format!(
+            "a relative path counts as `outside`, because [labels.{}] has no `path_base`",
+            tool.server.0
+        ));
+    }
     let facts = match said.facts {
         Value::Null => computed,
         facts => {

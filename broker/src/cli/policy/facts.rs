@@ -26,7 +26,7 @@ impl CallFacts {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             flow: config.flow.clone(),
-            resolver: PathResolver::new(&config.flow.roots, &config.servers),
+            resolver: PathResolver::new(&config.flow, &config.servers),
             pinned: BTreeMap::new(),
         }
     }
@@ -50,9 +50,7 @@ impl CallFacts {
             facts.large_texts = airlock_core::flow::large_texts(args);
             return facts;
         }
-        let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
-        let labelling = tool_discovery::labelling(owner, tool, &self.flow.label_config);
-        let labelling = labelling.fitted(schema);
+        let labelling = self.labelling(tool, schema);
         facts.writes = labelling.writes;
         facts.disclosed = true;
         facts.pinned = self.pinned.get(tool).copied();
@@ -62,21 +60,37 @@ impl CallFacts {
         facts
     }
 
+    /// Whether a path of a call counts as outside only because the configuration does not say where
+    /// relative paths of its server begin.
+    pub(super) fn lacks_path_base(&self, tool: &ToolId, schema: &Value, args: &Args) -> bool {
+        let named = named_paths(tool, &self.labelling(tool, schema), args);
+        named.iter().any(|path| self.resolver.lacks_base(path))
+    }
+
+    fn labelling(&self, tool: &ToolId, schema: &Value) -> Labelling {
+        let owner = tool_discovery::owner(&tool.server.0, &tool.tool.0);
+        let labelling = tool_discovery::labelling(owner, tool, &self.flow.label_config);
+        labelling.fitted(schema)
+    }
+
     /// Returns the roots of the paths, or `None` if one of them is unknown.
     fn roots(&self, tool: &ToolId, labelling: &Labelling, args: &Args) -> Option<BTreeSet<String>> {
-        let fields = labelling.paths.iter();
-        let leaves = fields.flat_map(|field| field.leaves(args.value()));
-        let named: BTreeSet<NamedPath> = leaves
-            .map(|leaf| NamedPath {
-                server: tool.server.clone(),
-                text: leaf.text,
-            })
-            .collect();
+        let named = named_paths(tool, labelling, args);
         let count = named.len();
         let resolved = self.resolver.resolve(named);
         let roots = resolved.iter().flat_map(|it| it.roots.0.iter().cloned());
         (resolved.len() == count).then(|| roots.collect())
     }
+}
+
+fn named_paths(tool: &ToolId, labelling: &Labelling, args: &Args) -> BTreeSet<NamedPath> {
+    let fields = labelling.paths.iter();
+    let leaves = fields.flat_map(|field| field.leaves(args.value()));
+    let named = leaves.map(|leaf| NamedPath {
+        server: tool.server.clone(),
+        text: leaf.text,
+    });
+    named.collect()
 }
 
 /// Returns tools from a lock file, which all have the description that is in it.

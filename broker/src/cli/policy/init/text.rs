@@ -168,7 +168,8 @@ pub(super) fn config(tools: &[GuessedTool], root: &str) -> String {
     if tools.iter().any(|it| !it.paths.is_empty()) {
         text.push_str(
             "\n# Folders whose paths rules can recognise. A path outside all of them counts as \
-             `outside`.\n",
+             `outside`, and so\n# does a relative path, unless `path_base` in [labels.SERVER] \
+             names the folder at which it begins.\n",
         );
         text.push_str(&format!("[roots]\nproject = {}\n", quoted(root)));
     }
