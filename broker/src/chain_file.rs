@@ -1,7 +1,8 @@
 //! The files of run chains in the state directory: one append-only file per chain, which names the
 //! runs that resumed, and holds what people stated and answered while no process ran. Like a
-//! journal, each line holds the digest of the line before. A process changes a file only under the
-//! lock of its chain.
+//! journal, each line holds the digest of the line before. Each line is signed with the key of the
+//! state directory when it is written, because an answer counts at once. A process changes a file
+//! only under the lock of its chain.
 //!
 //! A run that resumes creates and locks its journal, then records `began`, and only then starts. So
 //! a `began` whose run has an empty journal that no process writes is void: nothing happened in that
@@ -22,9 +23,12 @@ use serde_json::Map;
 
 use crate::journal_file::JournalError;
 use crate::private_file::{self, StateDir, make_private, open_to_write};
+use crate::run_index::{IndexError, PublicKey, signed_bytes};
 
 /// Version of the format of a chain's file.
 const VERSION: u32 = 1;
+/// The signed bytes begin with this text, so that a signature cannot be used for anything else.
+const SIGNED_BYTES_BEGIN: &[u8] = b"airlock run chain\n";
 /// Bounds of one line. A stated result is the longest part of a line.
 const LINE: Bounds = Bounds {
     bytes_max: 8 * 1024 * 1024,
@@ -49,8 +53,16 @@ pub enum ChainFileError {
         line: usize,
         why: String,
     },
+    #[error("{path}, line {line}: signed with another key, {key}")]
+    OtherKey {
+        path: String,
+        line: usize,
+        key: PublicKey,
+    },
     #[error("{path} is locked by another process")]
     Locked { path: String },
+    #[error(transparent)]
+    Key(#[from] IndexError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -74,6 +86,9 @@ struct ChainLine {
     at_ms: u64,
     /// The first run of the chain.
     chain: RunId,
+    key: PublicKey,
+    /// Signature of all other members, in base64.
+    signature: String,
     #[serde(flatten)]
     record: ChainRecord,
 }
@@ -138,6 +153,11 @@ impl StateDir {
         self.path().join("chains")
     }
 
+    /// Whether a run did nothing: its journal has no whole line, and no process that could write one.
+    pub(crate) fn is_void(&self, run: &RunId) -> bool {
+        matches!(self.journal_state(run), Ok(JournalState::Void))
+    }
+
     fn journal_state(&self, run: &RunId) -> Result<JournalState, JournalError> {
         let ends = match self.has_writer(run) {
             Ok(true) => return Ok(JournalState::Running),
@@ -158,9 +178,15 @@ impl StateDir {
 }
 
 impl ChainFile {
-    /// Reads the chain. Without a file, only the first run belongs to it.
+    /// Reads the chain. Without a file, only the first run belongs to it. Refuses a line that was not
+    /// signed with the key of the state directory.
     pub fn load(&self) -> Result<RunChain, ChainFileError> {
         self.read().map(|read| read.chain)
+    }
+
+    /// Reads the chain, and refuses a line that was signed with none of these keys.
+    pub(crate) fn load_signed_with(&self, keys: &[PublicKey]) -> Result<RunChain, ChainFileError> {
+        self.read_signed_with(keys).map(|read| read.chain)
     }
 
     /// Records that a run is about to resume the newest run of the chain, which still has this number
@@ -251,14 +277,17 @@ impl ChainFile {
         let mut read = self.read()?;
         check(&read.chain)?;
         read.chain.apply(record.clone())?;
-        let line = ChainLine {
+        let mut line = ChainLine {
             v: VERSION,
             seq: read.lines,
             prev: read.head,
             at_ms: now_ms,
             chain: self.root.clone(),
+            key: self.state.public_key()?,
+            signature: String::new(),
             record,
         };
+        line.signature = self.state.signature(&line.signed_bytes())?;
         let mut text = canonical::canonical(&serde_json::to_value(&line).unwrap_or_default());
         text.push(b'\n');
         let write = || -> io::Result<()> {
@@ -285,6 +314,10 @@ impl ChainFile {
     }
 
     fn read(&self) -> Result<ReadChain, ChainFileError> {
+        self.read_signed_with(self.state.existing_public_key()?.as_slice())
+    }
+
+    fn read_signed_with(&self, keys: &[PublicKey]) -> Result<ReadChain, ChainFileError> {
         let bytes = match private_file::read(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             other => other.map_err(failed(&self.path, "read"))?,
@@ -300,13 +333,24 @@ impl ChainFile {
             let Some(text) = text.strip_suffix(b"\n") else {
                 break;
             };
-            let line = self
-                .line(text, &read)
-                .map_err(|why| ChainFileError::Broken {
-                    path: self.path.display().to_string(),
-                    line: read.lines as usize + 1,
-                    why,
-                })?;
+            let (path, number) = (self.path.display().to_string(), read.lines as usize + 1);
+            let line = match self.line(text, &read) {
+                Ok(line) if keys.contains(&line.key) => line,
+                Ok(ChainLine { key, .. }) => {
+                    return Err(ChainFileError::OtherKey {
+                        path,
+                        line: number,
+                        key,
+                    });
+                }
+                Err(why) => {
+                    return Err(ChainFileError::Broken {
+                        path,
+                        line: number,
+                        why,
+                    });
+                }
+            };
             if let ChainRecord::Began(began) = &line.record
                 && began.predecessor.run != *read.chain.newest()
             {
@@ -334,7 +378,8 @@ impl ChainFile {
         Ok(())
     }
 
-    /// Parses one line, which must follow the lines that were read.
+    /// Parses one line, which must follow the lines that were read. The caller must check whether the
+    /// key of the line is trusted.
     fn line(&self, text: &[u8], read: &ReadChain) -> Result<ChainLine, String> {
         let value = json::read(text, LINE).map_err(|bad| bad.to_string())?;
         if canonical::canonical(&value) != text {
@@ -350,12 +395,22 @@ impl ChainFile {
             (line.seq == read.lines, "the next line number"),
             (line.prev == read.head, "the digest of the previous line"),
             (line.chain == self.root, "a line of this chain"),
+            (
+                line.key.has_signed(&line.signed_bytes(), &line.signature),
+                "a correct signature",
+            ),
         ] {
             if !fits {
                 return Err(format!("expected {expected}"));
             }
         }
         Ok(line)
+    }
+}
+
+impl ChainLine {
+    fn signed_bytes(&self) -> Vec<u8> {
+        signed_bytes(SIGNED_BYTES_BEGIN, self)
     }
 }
 
@@ -576,9 +631,24 @@ mod tests {
             format!("{whole}{second}\n"),
         ] {
             std::fs::write(&file.path, &altered).unwrap();
-            let is_last_line_altered = altered == whole.replace("ada", "eve");
-            assert_eq!(file.load().is_ok(), is_last_line_altered, "{altered}");
+            let refused = file.load();
+            assert!(
+                matches!(refused, Err(ChainFileError::Broken { .. })),
+                "{altered}"
+            );
         }
+        // The same records, signed with another key.
+        let other = StateDir::open(scratch.path().join("other")).unwrap();
+        ended(&other, "a");
+        let foreign = other.chain(&id("a"));
+        foreign.record(statement("a"), 1, |_| Ok(())).unwrap();
+        std::fs::copy(&foreign.path, &file.path).unwrap();
+        assert!(matches!(
+            file.load(),
+            Err(ChainFileError::OtherKey { line: 1, .. })
+        ));
+        let key = other.public_key().unwrap();
+        assert!(file.load_signed_with(&[key]).is_ok());
         std::fs::write(&state.chain(&id("x")).path, &whole).unwrap();
         assert!(matches!(
             state.chain(&id("x")).load(),

@@ -18,7 +18,7 @@ use crate::chain_file::ChainFileError;
 use crate::journal_file::JournalError;
 use crate::parallel::side_by_side;
 use crate::private_file::StateDir;
-use crate::run_index::{IndexError, RunIndex, SignedHead};
+use crate::run_index::{IndexError, PublicKey, RunIndex, SignedHead};
 
 /// Why a run cannot be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -95,20 +95,75 @@ impl<'a> ChainReader<'a> {
         self.journals(self.state.ended_chain(run)?)
     }
 
+    /// Checks that the file of a chain is intact, that these keys have signed it, and that it agrees
+    /// with the journals of its runs. If a process writes the newest journal, the journals are not
+    /// compared.
+    pub(crate) fn check(&self, root: &RunId, keys: &[PublicKey]) -> Result<(), ResumeError> {
+        let chain = self.state.chain(root).load_signed_with(keys)?;
+        let has_records = chain.records() > 0;
+        match has_records && !self.state.is_running(chain.newest()) {
+            true => self.journals(chain)?.check_records(),
+            false => self.check_newest(&chain),
+        }
+    }
+
+    /// Refuses a chain whose file lost its last records: a journal names the chain, and its run is
+    /// newer than the runs in the file.
+    fn check_newest(&self, chain: &RunChain) -> Result<(), ResumeError> {
+        let newest = self.newest_members.get(chain.root());
+        match newest.filter(|run| *run > chain.newest()) {
+            Some(run) => Err(ResumeError::Broken {
+                run: run.0.to_string(),
+                why: format!("the file of the chain {} does not name it", chain.root().0),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the first runs of all chains that have a file, or that a journal names.
+    pub(crate) fn roots(&self) -> Result<BTreeSet<RunId>, ResumeError> {
+        let mut roots: BTreeSet<RunId> = self.newest_members.keys().cloned().collect();
+        roots.extend(self.state.chain_roots()?);
+        Ok(roots)
+    }
+
     /// Returns the signed head of a run.
     pub(crate) fn signed_head(&self, run: &RunId) -> Result<Option<&SignedHead>, ResumeError> {
         Ok(self.index.of_run(run)?)
     }
 
-    fn journals(&self, chain: RunChain) -> Result<StoredChain, ResumeError> {
-        // A newer run that the file does not name shows that the file lost its last records.
-        let newest = self.newest_members.get(chain.root());
-        if let Some(run) = newest.filter(|run| *run > chain.newest()) {
-            return Err(ResumeError::Broken {
-                run: run.0.to_string(),
-                why: format!("the file of the chain {} does not name it", chain.root().0),
-            });
+    /// Returns the runs that may wait for a person and whose journal is missing, although airlock did
+    /// not delete it: newest runs of chains, and runs whose signed end does not say that they are done.
+    pub(crate) fn lost(&self) -> Result<BTreeSet<RunId>, ResumeError> {
+        let present: BTreeSet<RunId> = self.state.all_runs()?.into_iter().collect();
+        let (mut lost, mut resumed) = (BTreeSet::new(), BTreeSet::new());
+        for root in self.state.chain_roots()? {
+            let Ok(chain) = self.state.chain(&root).load() else {
+                continue;
+            };
+            lost.insert(chain.newest().clone());
+            let members = chain.runs().iter();
+            resumed.extend(members.filter(|run| *run != chain.newest()).cloned());
         }
+        let indexed = self.index.runs();
+        lost.extend(indexed.filter(|run| !resumed.contains(*run)).cloned());
+        let (pruned, key) = (self.state.pruned_runs()?, self.state.existing_public_key()?);
+        let mut may_wait = BTreeSet::new();
+        for run in lost.difference(&present) {
+            let head = self.index.of_run(run)?;
+            let is_pruned = pruned.get(run).is_some_and(|it| {
+                Some(it.key) == key && head.is_some_and(|head| head.head == it.head)
+            });
+            let is_done = head.is_some_and(|head| head.status == Status::Done);
+            if !is_pruned && !is_done {
+                may_wait.insert(run.clone());
+            }
+        }
+        Ok(may_wait)
+    }
+
+    fn journals(&self, chain: RunChain) -> Result<StoredChain, ResumeError> {
+        self.check_newest(&chain)?;
         let journal = |run: &RunId| {
             let journal = self.state.verified(run)?;
             check_signed(&self.index, run, &journal)?;
@@ -128,6 +183,12 @@ impl StateDir {
     pub(crate) fn stored_chain(&self, run: &RunId) -> Result<StoredChain, ResumeError> {
         let chain = self.ended_chain(run)?;
         ChainReader::after(self, Some(chain.newest()))?.journals(chain)
+    }
+
+    /// Checks one chain, like [`ChainReader::check`].
+    pub(crate) fn check_chain(&self, root: &RunId, keys: &[PublicKey]) -> Result<(), ResumeError> {
+        let chain = self.chain(root).load_signed_with(keys)?;
+        ChainReader::after(self, Some(chain.newest()))?.check(root, keys)
     }
 
     /// Reads the file of the chain that a run belongs to. Refuses a chain whose newest run is still
@@ -233,6 +294,21 @@ impl StoredChain {
             }
         });
         Ok(recorded?)
+    }
+
+    /// Checks that each record of the chain's file fits the journals.
+    fn check_records(&self) -> Result<(), ResumeError> {
+        self.ledger()?;
+        for answer in self.chain.answers() {
+            let is_question =
+                |body: &Body| matches!(body, Body::Asked(it) if it.shown == answer.shown);
+            let runs = self.chain.runs().iter().zip(&self.journals);
+            let mut asked = runs.filter(|(run, _)| **run == answer.about.run);
+            if !asked.any(|(_, it)| it.of_call(answer.about.call).any(is_question)) {
+                return Err(ChainError::UnknownQuestion(answer.about.to_string()).into());
+            }
+        }
+        Ok(())
     }
 
     /// Returns every call of the chain that was allowed to leave, with its latest state.
@@ -343,15 +419,19 @@ impl ResumeError {
             | Self::File(
                 ChainFileError::Journal(_)
                 | ChainFileError::NoJournal(_)
+                | ChainFileError::Key(_)
                 | ChainFileError::Io { .. },
             ) => {
                 let what = "cannot read the journals of the run chain";
                 let next = "check the folder that --state-dir names";
                 return Problem::new("journal-unreadable", what, self.to_string(), next);
             }
-            Self::Index(_) | Self::Broken { .. } | Self::File(ChainFileError::Broken { .. }) => {
+            Self::Index(_)
+            | Self::Broken { .. }
+            | Self::File(ChainFileError::Broken { .. } | ChainFileError::OtherKey { .. }) => {
                 let what = "the journals of the run chain do not verify";
-                let next = "do not resume the run; a file was changed or is damaged";
+                let next = "a file was changed or is damaged, so the run cannot be resumed: run the \
+                            script again without --resume, or put back a copy of the file";
                 return Problem::new("journal-broken", what, self.to_string(), next);
             }
             Self::File(ChainFileError::Running(_)) => "wait until the run has ended",

@@ -459,7 +459,8 @@ impl IndexError {
                 "journal-broken",
                 "the file with the signed ends of runs does not verify",
                 self.to_string(),
-                "do not trust that file from that line on: it was changed or is damaged",
+                "the file was changed or is damaged after airlock wrote it; put back a copy, because \
+                 without it no journal can be compared with its signed end",
             ),
         }
     }

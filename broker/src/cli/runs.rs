@@ -176,8 +176,15 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
 fn in_chain(state: &StateDir, run: &RunId, journal: &VerifiedJournal) -> String {
     let chain = journal.started().and_then(|started| started.chain.as_ref());
     let root = chain.map_or(run, |position| &position.root);
-    let Ok(chain) = state.chain(root).load() else {
-        return String::new();
+    let chain = match state.chain(root).load() {
+        Ok(chain) => chain,
+        Err(error) => {
+            let error = error.to_string();
+            return format!(
+                "the answers of people after this run cannot be shown: {}\n",
+                escape::line(&error)
+            );
+        }
     };
     let mut text = String::new();
     for answer in chain.answers().iter().filter(|it| it.about.run == *run) {
@@ -274,6 +281,8 @@ struct LoadedJournal {
     bytes: Vec<u8>,
     /// Whether a process held the lock of the file before it was read.
     was_locked: bool,
+    /// Whether the journal is in the state directory, beside the files of run chains.
+    is_of_state: bool,
 }
 
 fn load(state: &StateDir, id: &str) -> Result<LoadedJournal, Problem> {
@@ -286,6 +295,7 @@ fn load(state: &StateDir, id: &str) -> Result<LoadedJournal, Problem> {
             bytes: state.read(&run).map_err(unreadable)?,
             run,
             path,
+            is_of_state: true,
         });
     }
     let path = PathBuf::from(id);
@@ -298,6 +308,7 @@ fn load(state: &StateDir, id: &str) -> Result<LoadedJournal, Problem> {
         bytes: private_file::read(&path)
             .map_err(|error| usage(what, error.to_string(), choice::path(&path, &error)))?,
         path,
+        is_of_state: false,
     })
 }
 
@@ -426,6 +437,7 @@ fn broken_journal(name: &str, why: &str) -> Problem {
         "journal-broken",
         what,
         why,
-        "do not trust the journal from that line on; the file was changed or is damaged",
+        "the file was changed or is damaged after airlock wrote it, so its entries prove nothing; \
+         use a copy of the journal if you have one",
     )
 }

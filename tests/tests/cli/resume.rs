@@ -705,7 +705,7 @@ fn altered_and_foreign_files_are_refused() {
         &chain,
         Some(text(&chain).replace(&second, &other)),
         &second,
-        24,
+        31,
     );
     check(&chain, Some(String::new()), &second, 24);
     // A lost file does not make the first run resumable again.
@@ -715,10 +715,95 @@ fn altered_and_foreign_files_are_refused() {
         &format!("\"run\":\"{first}\""),
         &format!("\"run\":\"{second}\""),
     );
-    check(&chain, Some(itself), &second, 24);
+    check(&chain, Some(itself), &second, 31);
     assert_eq!(stage.made().len(), 8);
     stage.run(&["--resume", &second]).expect_code(20);
     assert_eq!(stage.made().len(), 8);
+}
+
+#[test]
+fn waiting_names_journals_that_are_damaged_or_missing() {
+    let stage = Stage::new();
+    let later = ["--ask", "w.create", "--approver", "later"];
+    let script = "return await w.create({title: 'a'});";
+    let paused = stage.run(&[&later[..], &["-e", script]].concat());
+    let run = run_of(&paused.expect_code(23));
+    // A run that is done waits for nothing, and nothing is lost with its journal.
+    let done = run_of(&stage.run(&["-e", "return 1"]).expect_code(0));
+    let path = |run: &str| stage.home.runs_dir().join(format!("{run}.jsonl"));
+    fs::remove_file(path(&done)).unwrap();
+    stage.home.run(["runs", "waiting"]).expect_code(0);
+    let whole = fs::read_to_string(path(&run)).unwrap();
+    let check = |expected: &str| {
+        let found = stage.home.run(["runs", "waiting"]).expect_code(31);
+        assert!(found.stderr.contains(expected), "{expected}\n{found}");
+        assert!(found.stderr.contains(&run), "{found}");
+        let none = "no run waits for a person";
+        assert!(!found.stderr.contains(none), "{found}");
+        let json = stage.home.run(["runs", "waiting", "--json"]);
+        let json = json.expect_code(31).json();
+        assert_eq!(json["problems"].as_array().unwrap().len(), 1, "{json}");
+    };
+    fs::write(path(&run), whole.replace("w.create", "w.creata")).unwrap();
+    check("does not verify");
+    fs::remove_file(path(&run)).unwrap();
+    check(&format!("the journal of run {run} is missing"));
+    let verified = stage.home.run(["runs", "verify", &run]).expect_code(26);
+    for expected in ["is missing", "put back a copy of the file"] {
+        assert!(verified.stderr.contains(expected), "{expected}\n{verified}");
+    }
+    fs::write(path(&run), whole).unwrap();
+    stage.home.run(["runs", "waiting"]).expect_code(0);
+    // A run that was killed before it wrote anything waits for nothing.
+    fs::write(path("09"), "").unwrap();
+    stage.home.run(["runs", "waiting"]).expect_code(0);
+}
+
+/// What a person answers counts at once, so the file with the answers is signed line by line.
+#[test]
+fn altered_answer_is_found_and_does_not_count() {
+    let stage = Stage::new();
+    let later = ["--ask", "w.create", "--approver", "later"];
+    let script = "return await w.create({title: 'a'});";
+    let paused = stage.run(&[&later[..], &["-e", script]].concat());
+    let run = run_of(&paused.expect_code(23));
+    let call = format!("{run}:1");
+    let answer = ["runs", "answer", &call, "refuse"];
+    stage.home.run(answer).expect_code(0);
+    let chain = stage.chain_file(&run);
+    let whole = fs::read_to_string(&chain).unwrap();
+    let resume = || stage.run(&[&later[..], &["--resume", &run]].concat());
+    let named = format!("run chain {run}: broken: ");
+    for word in ["allow-once", "sometimes"] {
+        let altered = whole.replace("\"refuse\"", &format!("\"{word}\""));
+        assert_ne!(altered, whole);
+        fs::write(&chain, altered).unwrap();
+        resume().expect_code(31);
+        let all = stage.home.run(["runs", "verify"]).expect_code(31);
+        assert!(all.stdout.contains(&named), "{all}");
+        assert!(all.stdout.ends_with("; 1 run chain damaged\n"), "{all}");
+        let one = stage.home.run(["runs", "verify", &run]).expect_code(31);
+        let said = format!("the run chain {run} does not verify");
+        one.expect_stderr(&said);
+        let json = stage.home.run(["runs", "verify", &run, "--json"]);
+        let json = json.expect_code(31).json();
+        assert_eq!(json["chain"]["state"], "broken", "{json}");
+        let json = stage.home.run(["runs", "verify", "--json"]);
+        let json = json.expect_code(31).json();
+        assert_eq!(json["damaged_chains"][0]["chain"], run, "{json}");
+        let shown = stage.home.run(["runs", "show", &run]).expect_code(0);
+        shown.expect_stdout("the answers of people after this run cannot be shown: ");
+    }
+    // Without the answer, the question is asked again.
+    fs::write(&chain, "").unwrap();
+    let asked = run_of(&resume().expect_code(23));
+    assert_eq!(stage.made(), [""; 0]);
+    stage.home.run(["runs", "verify"]).expect_code(0);
+    // A lost file is noticed as soon as a journal names the chain.
+    fs::remove_file(&chain).unwrap();
+    let lost = stage.home.run(["runs", "verify"]).expect_code(31);
+    assert!(lost.stdout.contains(&named), "{lost}");
+    stage.run(&["--resume", &asked]).expect_code(24);
 }
 
 /// The number of races is larger with `AIRLOCK_RACES=200`.

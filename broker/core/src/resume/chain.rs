@@ -61,6 +61,8 @@ pub enum ChainError {
     AlreadyAnswered(String),
     #[error("call {0} is not one of the chain's calls")]
     UnknownCall(String),
+    #[error("the answer about call {0} belongs to no question in the journals of the chain")]
+    UnknownQuestion(String),
     #[error("the statement is about other arguments than those of call {0}")]
     OtherArguments(String),
     #[error("the outcome of call {0} is known: {1}")]

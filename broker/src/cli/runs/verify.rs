@@ -1,4 +1,5 @@
-//! `airlock runs verify`: checks whether journals are intact, ended and signed.
+//! `airlock runs verify`: checks whether journals are intact, ended and signed, and whether the files
+//! of run chains are intact, signed, and agree with the journals.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{broken_journal, in_doubt, intact, listed, load, uses_in_doubt};
+use crate::chain_file::ChainFileError;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -19,6 +21,7 @@ use crate::journal_file::{is_locked, wait_until_unlocked};
 use crate::private_file::StateDir;
 use crate::pruned_runs::PrunedRun;
 use crate::render::{self, counted, escape};
+use crate::run_chain::{ChainReader, ResumeError};
 use crate::run_index::{IndexError, PublicKey, RunIndex, SignedHead};
 
 /// How long to wait for a process that has written the end of a journal and not yet signed it.
@@ -50,8 +53,17 @@ enum JournalState {
     /// The journal has no end yet, and a process holds its lock.
     Running,
     Broken(String),
+    /// The index has a signed end of the run, and there is no journal.
+    Missing,
     /// airlock deleted the journal because it was old.
     Pruned,
+}
+
+/// A run chain whose file does not verify.
+struct DamagedChain {
+    /// The first run of the chain.
+    root: RunId,
+    state: JournalState,
 }
 
 /// A verified journal. The content of a broken journal is absent.
@@ -173,11 +185,46 @@ impl Trust {
             journal: None,
             state: match pruned.is_some_and(is_pruned) {
                 true => JournalState::Pruned,
-                false => JournalState::Incomplete(
-                    "the journal is missing, and the index has a signed end of this run".into(),
-                ),
+                false => JournalState::Missing,
             },
         }
+    }
+
+    /// Returns the only run whose id begins with this text and of which the index has a signed end.
+    fn indexed(&self, id: &str) -> Option<RunId> {
+        let index = self.index.borrow();
+        let mut runs = index.runs().filter(|run| run.0.starts_with(id));
+        let run = runs.next()?.clone();
+        runs.next().is_none().then_some(run)
+    }
+
+    /// Checks the file of the chain that a run of the state directory belongs to.
+    fn chain_of(&self, state: &StateDir, run: &RunId) -> Option<DamagedChain> {
+        let root = state.chain_root(run).unwrap_or_else(|| run.clone());
+        let checked = state.check_chain(&root, &self.keys);
+        DamagedChain::find(root, checked)
+    }
+
+    /// Checks the files of all chains.
+    fn damaged_chains(&self, state: &StateDir) -> Result<Vec<DamagedChain>, ResumeError> {
+        let reader = ChainReader::new(state)?;
+        let pruned = state.pruned_runs()?;
+        let is_pruned = |run: &RunId| {
+            let is_absent = !state.journal_path(run).exists();
+            let state = || self.absent(run, pruned.get(run)).state;
+            is_absent && matches!(state(), JournalState::Pruned)
+        };
+        let mut damaged = Vec::new();
+        for root in reader.roots()? {
+            let chain = state.chain(&root).load_signed_with(&self.keys);
+            // Its deletion was interrupted; `airlock runs prune` finishes it.
+            if chain.is_ok_and(|chain| chain.runs().iter().any(is_pruned)) {
+                continue;
+            }
+            let checked = reader.check(&root, &self.keys);
+            damaged.extend(DamagedChain::find(root, checked));
+        }
+        Ok(damaged)
     }
 
     /// Returns the signed head of a run. A run can end while others are verified, so the index is
@@ -199,7 +246,10 @@ impl Trust {
 /// Verifies one run, or the journal in a file.
 pub(super) fn one(state: &StateDir, options: TrustOptions, id: &str, is_json: bool) -> Outcome {
     let trust = Trust::open(options, state)?;
-    let loaded = load(state, id)?;
+    let loaded = match load(state, id) {
+        Ok(loaded) => loaded,
+        Err(unknown) => return absent(state, &trust, id, is_json).unwrap_or(Err(unknown)),
+    };
     let name = &loaded.name;
     let checked = trust.check(&JournalBytes {
         run: &loaded.run,
@@ -207,11 +257,22 @@ pub(super) fn one(state: &StateDir, options: TrustOptions, id: &str, is_json: bo
         bytes: &loaded.bytes,
         was_locked: loaded.was_locked,
     });
-    let (Some(journal), code) = (&checked.journal, checked.state.exit_code()) else {
+    let Some(journal) = &checked.journal else {
         return Err(broken_journal(name, checked.state.why()));
     };
+    // A file can be a copy on a machine without the other files of the chain.
+    let damaged = match loaded.is_of_state {
+        true => trust.chain_of(state, &loaded.run),
+        false => None,
+    };
+    let states = [Some(&checked.state), damaged.as_ref().map(|it| &it.state)];
+    let code = worst(states.into_iter().flatten().map(JournalState::exit_code));
     if is_json {
-        print_json(&checked.json(&loaded.run))?;
+        let mut value = checked.json(&loaded.run);
+        if let (Some(members), Some(damaged)) = (value.as_object_mut(), &damaged) {
+            members.insert("chain".to_owned(), damaged.json());
+        }
+        print_json(&value)?;
         return Ok(code);
     }
     if let JournalState::Broken(why) = &checked.state {
@@ -230,10 +291,44 @@ pub(super) fn one(state: &StateDir, options: TrustOptions, id: &str, is_json: bo
         _ => {}
     }
     print(&text)?;
-    match checked.state.problem(name) {
+    let problem = checked.state.problem(name);
+    match problem.or_else(|| damaged.map(|it| it.problem())) {
         Some(problem) => Err(problem),
         None => Ok(code),
     }
+}
+
+/// Reports a run of which only the signed end is left. `None` if there is no such run.
+fn absent(state: &StateDir, trust: &Trust, id: &str, is_json: bool) -> Option<Outcome> {
+    let run = trust.indexed(id)?;
+    if state.journal_path(&run).exists() {
+        return None;
+    }
+    let report = || -> Outcome {
+        let pruned = state.pruned_runs().map_err(IndexError::into_problem)?;
+        let checked = trust.absent(&run, pruned.get(&run));
+        if is_json {
+            print_json(&checked.json(&run))?;
+            return Ok(checked.state.exit_code());
+        }
+        print(&format!("{}: {}\n", escape::line(&run.0), checked.text()))?;
+        match checked.state.problem(&run.0) {
+            Some(problem) => Err(problem),
+            None => Ok(exit::DONE),
+        }
+    };
+    Some(report())
+}
+
+/// Returns the exit code of the worst result.
+fn worst(codes: impl Iterator<Item = u8>) -> u8 {
+    let rank = |code: &u8| match *code {
+        exit::JOURNAL => 3,
+        exit::JOURNAL_UNSIGNED => 2,
+        exit::JOURNAL_INCOMPLETE => 1,
+        _ => 0,
+    };
+    codes.max_by_key(rank).unwrap_or(exit::DONE)
 }
 
 /// Verifies every run of the state directory, newest first, with one line each, and prints how many
@@ -288,9 +383,19 @@ pub(super) fn all(
     for run in index.runs().filter(is_missing) {
         take(run, &trust.absent(run, pruned.get(run)))?;
     }
+    tally.chains = trust
+        .damaged_chains(state)
+        .map_err(ResumeError::into_problem)?;
     if is_json {
         print_json(&tally.json(rows))?;
-    } else if tally.all() > 0 {
+    } else if tally.all() > 0 || !tally.chains.is_empty() {
+        print(
+            &tally
+                .chains
+                .iter()
+                .map(DamagedChain::text)
+                .collect::<String>(),
+        )?;
         print(&tally.text())?;
     }
     match tally.exit_code() {
@@ -305,7 +410,7 @@ impl JournalState {
         match self {
             Self::Signed(_) | Self::Running | Self::Pruned => exit::DONE,
             Self::Unsigned(_) => exit::JOURNAL_UNSIGNED,
-            Self::Incomplete(_) => exit::JOURNAL_INCOMPLETE,
+            Self::Incomplete(_) | Self::Missing => exit::JOURNAL_INCOMPLETE,
             Self::Broken(_) => exit::JOURNAL,
         }
     }
@@ -314,7 +419,7 @@ impl JournalState {
         match self {
             Self::Signed(_) => "signed",
             Self::Unsigned(_) => "unsigned",
-            Self::Incomplete(_) => "incomplete",
+            Self::Incomplete(_) | Self::Missing => "incomplete",
             Self::Running => "running",
             Self::Broken(_) => "broken",
             Self::Pruned => "pruned",
@@ -326,6 +431,7 @@ impl JournalState {
             Self::Signed(_) => "",
             Self::Unsigned(why) | Self::Incomplete(why) | Self::Broken(why) => why,
             Self::Running => "the run has not ended yet",
+            Self::Missing => "the journal is missing, and the index has a signed end of this run",
             Self::Pruned => "airlock deleted the journal because it was old",
         }
     }
@@ -344,9 +450,64 @@ impl JournalState {
                 format!("the journal of {name} is incomplete"),
                 "treat calls in doubt as sent; compare the journal with a copy if you have one",
             ),
+            Self::Missing => (
+                "journal-incomplete",
+                format!("the journal of {name} is missing"),
+                "put back a copy of the file; without one, nothing shows which calls the run made",
+            ),
             Self::Broken(_) => return Some(broken_journal(name, self.why())),
         };
         Some(Problem::new(code, what, self.why(), next))
+    }
+}
+
+impl DamagedChain {
+    /// Returns the chain if its check failed.
+    fn find(root: RunId, checked: Result<(), ResumeError>) -> Option<Self> {
+        let error = checked.err()?;
+        let why = error.to_string();
+        let state = match error {
+            ResumeError::File(ChainFileError::OtherKey { .. }) => JournalState::Unsigned(why),
+            ResumeError::Journal(missing) if missing.is_missing() => JournalState::Incomplete(why),
+            _ => JournalState::Broken(why),
+        };
+        Some(Self { root, state })
+    }
+
+    /// Describes the chain in one line.
+    fn text(&self) -> String {
+        let text = format!(
+            "run chain {}: {}: {}",
+            self.root.0,
+            self.state.word(),
+            self.state.why()
+        );
+        format!("{}\n", escape::line(&text))
+    }
+
+    fn json(&self) -> Value {
+        let state = &self.state;
+        json!({ "chain": self.root, "state": state.word(), "why": state.why() })
+    }
+
+    fn problem(&self) -> Problem {
+        let (code, next) = match self.state {
+            JournalState::Unsigned(_) => (
+                "journal-unsigned",
+                "if you know the other key, name it with --key; runs of the chain cannot be resumed",
+            ),
+            JournalState::Incomplete(_) => (
+                "journal-incomplete",
+                "put back a copy of the journal; without it, runs of the chain cannot be resumed",
+            ),
+            _ => (
+                "journal-broken",
+                "the file was changed or is damaged, so what it says about answers of people may be \
+                 false; runs of the chain cannot be resumed",
+            ),
+        };
+        let what = format!("the run chain {} does not verify", self.root.0);
+        Problem::new(code, what, self.state.why(), next)
     }
 }
 
@@ -412,6 +573,8 @@ struct Tally {
     unsigned: usize,
     broken: usize,
     pruned: usize,
+    /// The run chains that do not verify.
+    chains: Vec<DamagedChain>,
 }
 
 impl Tally {
@@ -419,7 +582,7 @@ impl Tally {
         let count = match state {
             JournalState::Signed(_) => &mut self.signed,
             JournalState::Running => &mut self.running,
-            JournalState::Incomplete(_) => &mut self.incomplete,
+            JournalState::Incomplete(_) | JournalState::Missing => &mut self.incomplete,
             JournalState::Unsigned(_) => &mut self.unsigned,
             JournalState::Broken(_) => &mut self.broken,
             JournalState::Pruned => &mut self.pruned,
@@ -436,14 +599,16 @@ impl Tally {
     }
 
     fn exit_code(&self) -> u8 {
-        match self {
+        let journals = match self {
             Self { broken: 1.., .. } => exit::JOURNAL,
             Self { unsigned: 1.., .. } => exit::JOURNAL_UNSIGNED,
             Self {
                 incomplete: 1.., ..
             } => exit::JOURNAL_INCOMPLETE,
             _ => exit::DONE,
-        }
+        };
+        let chains = self.chains.iter().map(|it| it.state.exit_code());
+        worst(chains.chain([journals]))
     }
 
     fn json(&self, rows: Vec<Value>) -> Value {
@@ -451,12 +616,21 @@ impl Tally {
             "runs": rows, "signed": self.signed, "running": self.running,
             "incomplete": self.incomplete, "unsigned": self.unsigned, "broken": self.broken,
             "pruned": self.pruned,
+            "damaged_chains": self.chains.iter().map(DamagedChain::json).collect::<Vec<_>>(),
         })
     }
 
     /// Returns the number of journals in each state, in one line.
     fn text(&self) -> String {
-        format!("{}: {}\n", counted(self.all(), "journal"), self.counts())
+        let chains = match self.chains.len() {
+            0 => String::new(),
+            damaged => format!("; {} damaged", counted(damaged, "run chain")),
+        };
+        let journals = match self.all() {
+            0 => "no journals".to_owned(),
+            all => format!("{}: {}", counted(all, "journal"), self.counts()),
+        };
+        format!("{journals}{chains}\n")
     }
 
     fn counts(&self) -> String {
@@ -481,10 +655,17 @@ impl Tally {
             exit::JOURNAL_UNSIGNED => "journal-unsigned",
             _ => "journal-incomplete",
         };
+        let what = match self.failed() {
+            0 => "the files of some run chains do not verify".to_owned(),
+            failed => format!("{failed} of {} journals do not verify", self.all()),
+        };
         Problem::new(
             code,
-            format!("{} of {} journals do not verify", self.failed(), self.all()),
-            format!("{}; the lines above give the reasons", self.counts()),
+            what,
+            format!(
+                "{}; the lines above give the reasons",
+                self.text().trim_end()
+            ),
             "`airlock runs verify RUN` shows the details of one run",
         )
     }

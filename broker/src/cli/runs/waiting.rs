@@ -115,7 +115,7 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
     let mut problems: Vec<Problem> = damaged.map(|(_, error)| error.into_problem()).collect();
     let (mut waiting, mut running) = (Vec::new(), 0);
     let runs = newest.runs.into_iter();
-    for run in runs.filter(|run| !is_done(state, run)) {
+    for run in runs.filter(|run| !is_done(state, run) && !state.is_void(run)) {
         let found = reader.read(&run).and_then(|stored| Waiting::of(&stored));
         match found {
             Ok(found) if found.is_empty() => {}
@@ -125,16 +125,25 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
             Err(error) => problems.push(error.into_problem()),
         }
     }
+    let lost = reader.lost().map_err(ResumeError::into_problem)?;
+    problems.extend(lost.iter().map(lost_journal));
+    let code = match problems.is_empty() {
+        true => exit::DONE,
+        false => exit::JOURNAL,
+    };
     if is_json {
         print_json(&json!({
             "waiting": waiting.iter().map(Waiting::json).collect::<Vec<_>>(),
             "problems": problems,
         }))?;
-        return Ok(exit::DONE);
+        return Ok(code);
     }
     print(&waiting.iter().map(Waiting::text).collect::<String>())?;
     problems.iter().for_each(|problem| screen.warning(problem));
     let next = match (waiting.is_empty(), running) {
+        (true, _) if !problems.is_empty() => {
+            "none of the runs that can be read waits for a person; the runs that are named above may wait\n"
+        }
         (true, 0) => "no run waits for a person\n",
         (true, _) => {
             "no suspended run waits for a person; runs in progress ask where they run: in the host, at the \
@@ -146,7 +155,17 @@ pub(super) fn list(state: &StateDir, is_json: bool, screen: &Screen) -> Outcome 
         }
     };
     screen.remark(next);
-    Ok(exit::DONE)
+    Ok(code)
+}
+
+/// Returns the problem of a run whose journal is missing.
+fn lost_journal(run: &RunId) -> Problem {
+    Problem::new(
+        "journal-incomplete",
+        format!("the journal of run {} is missing", run.0),
+        "the state directory has a record of the run, and airlock did not delete the journal",
+        "put back a copy of the file; the run may wait for a person",
+    )
 }
 
 /// Whether the last entry of a run's journal says that the run is done.
