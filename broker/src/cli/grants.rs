@@ -11,7 +11,6 @@ use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
 use crate::config::Environment;
 use crate::host_record::HostRecords;
-use crate::private_file::StateDir;
 use crate::render;
 use crate::shared_file::{SharedError, SharedFile};
 use airlock_sandbox::clock::Clock;
@@ -62,7 +61,9 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             common,
         } => {
             let session = session.as_deref().map(session_name).transpose()?;
-            let book = GrantBook::read(common.state, environment)?;
+            let screen = Screen::of_process(environment, false);
+            let shown = (!common.json).then_some(&screen);
+            let book = GrantBook::read(common.state, environment, shown)?;
             let chosen = book.entries().filter(|(file, _, kept)| {
                 let is_of = session.as_ref().is_none_or(|it| file.name() == it.as_str());
                 is_of && (all || kept.over(now_ms).is_none())
@@ -78,13 +79,13 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
                     |(_, shared, kept): &GrantRow<'_>| render::grant_line(kept, shared, now_ms);
                 print(&chosen.iter().map(row).collect::<String>())?;
                 if chosen.is_empty() {
-                    Screen::of_process(environment, false).remark(none(all));
+                    screen.remark(none(all));
                 }
             }
             Ok(exit::DONE)
         }
         GrantsCommand::Show { grant, common } => {
-            let book = GrantBook::read(common.state, environment)?;
+            let book = GrantBook::read(common.state, environment, None)?;
             let (_, shared, kept) = book.find(&grant)?;
             if common.json {
                 print_json(&grant_json(kept, shared, now_ms))?;
@@ -94,7 +95,7 @@ pub(super) fn run(command: GrantsCommand, environment: &Environment) -> Outcome 
             Ok(exit::DONE)
         }
         GrantsCommand::Revoke { grant, common } => {
-            let book = GrantBook::read(common.state, environment)?;
+            let book = GrantBook::read(common.state, environment, None)?;
             let (file, _, kept) = book.find(&grant)?;
             let id = kept.grant.id.clone();
             let ended = file
@@ -155,8 +156,12 @@ struct GrantBook(Vec<(SharedFile, SharedState)>);
 impl GrantBook {
     /// Reads all grants. A file that cannot be read is an error, because it may contain grants that
     /// would otherwise stay unnoticed.
-    fn read(options: StateOptions, environment: &Environment) -> Result<Self, Problem> {
-        let state_dir = StateDir::existing(options.load(environment)?.state_dir)?;
+    fn read(
+        options: StateOptions,
+        environment: &Environment,
+        screen: Option<&Screen>,
+    ) -> Result<Self, Problem> {
+        let state_dir = options.open_existing(environment, screen)?;
         let mut all = SharedFile::all(state_dir.path()).map_err(|error| unreadable(&error))?;
         let of_hosts = HostRecords::all(state_dir.path()).map_err(|error| unreadable(&error))?;
         all.extend(of_hosts);

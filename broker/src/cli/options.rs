@@ -8,6 +8,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::screen::Screen;
 pub(super) use crate::config::StateSettings as StateOptions;
 use crate::config::{Config, Environment, Flags, Settings, ToolSettings, limit_settings};
+use crate::private_file::StateDir;
+use crate::render::escape;
 
 /// Flags that configure servers.
 #[derive(Debug, Clone, Default, Args)]
@@ -235,6 +237,34 @@ impl LimitOptions {
 }
 
 impl StateOptions {
+    /// Opens the state directory for a command that only reads it. A folder that `--state-dir` names
+    /// must exist. If another one does not exist yet, this is shown on the screen.
+    pub(super) fn open_existing(
+        self,
+        environment: &Environment,
+        screen: Option<&Screen>,
+    ) -> Result<StateDir, Problem> {
+        let is_named = self.state_dir.is_some();
+        let state = StateDir::existing(self.load(environment)?.state_dir)?;
+        let path = state.path().display().to_string();
+        if state.path().try_exists().unwrap_or(true) {
+            return Ok(state);
+        }
+        if is_named {
+            let what = "the state directory does not exist";
+            let next = "check the path given with --state-dir";
+            return Err(usage(what, format!("there is no folder {path}"), next));
+        }
+        if let Some(screen) = screen {
+            let path = escape::line(&path);
+            screen.remark(&format!(
+                "the state directory {path} does not exist yet; the first run creates it, and \
+                 `--state-dir` names another one\n"
+            ));
+        }
+        Ok(state)
+    }
+
     pub(super) fn load(self, environment: &Environment) -> Result<Config, Problem> {
         let mut flags = Flags::default();
         flags.settings.state = self;

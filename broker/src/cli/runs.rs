@@ -100,7 +100,7 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
             value,
             common,
         } => {
-            let state = state(common.state, environment)?;
+            let state = common.state.open_existing(environment, None)?;
             match (script, value) {
                 (true, _) => show_script(&state, &run, common.json),
                 (_, true) => show_value(&state, &run, common.json, &screen),
@@ -108,14 +108,26 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
             }
         }
         RunsCommand::Verify { run, trust, common } => {
-            let state = state(common.state, environment)?;
             match run {
-                Some(run) => verify::one(&state, trust, &run, common.json),
-                None => verify::all(&state, trust, common.json, &screen),
+                // A copy of a journal can be verified without its state directory.
+                Some(run) if run.ends_with(".jsonl") => {
+                    let state = StateDir::existing(common.state.load(environment)?.state_dir)?;
+                    verify::one(&state, trust, &run, common.json)
+                }
+                Some(run) => {
+                    let state = common.state.open_existing(environment, None)?;
+                    verify::one(&state, trust, &run, common.json)
+                }
+                None => {
+                    let shown = (!common.json).then_some(&screen);
+                    let state = common.state.open_existing(environment, shown)?;
+                    verify::all(&state, trust, common.json, &screen)
+                }
             }
         }
         RunsCommand::Waiting { common } => {
-            let state = state(common.state, environment)?;
+            let shown = (!common.json).then_some(&screen);
+            let state = common.state.open_existing(environment, shown)?;
             waiting::list(&state, common.json, &screen)
         }
         RunsCommand::Answer(options) => answer::run(options, environment),
@@ -126,10 +138,6 @@ pub(super) fn run(command: RunsCommand, environment: &Environment) -> Outcome {
             key(&state, common.json)
         }
     }
-}
-
-fn state(options: StateOptions, environment: &Environment) -> Result<StateDir, Problem> {
-    StateDir::existing(options.load(environment)?.state_dir)
 }
 
 fn key(state: &StateDir, is_json: bool) -> Outcome {
@@ -145,7 +153,7 @@ fn key(state: &StateDir, is_json: bool) -> Outcome {
 /// Returns all runs, newest first. Without JSON output, a note is printed if there are none.
 fn listed(state: &StateDir, is_json: bool, screen: &Screen) -> Result<Vec<RunId>, Problem> {
     let runs = state.runs_newest_first().map_err(unreadable)?;
-    if runs.is_empty() && !is_json {
+    if runs.is_empty() && !is_json && state.path().exists() {
         let folder = state.path().display().to_string();
         let folder = escape::line(&folder);
         screen.remark(&format!("there are no journals in {folder}\n"));
@@ -265,7 +273,11 @@ pub(super) fn journal(
     options: StateOptions,
     environment: &Environment,
 ) -> Result<(String, VerifiedJournal), Problem> {
-    let loaded = load(&state(options, environment)?, id)?;
+    let state = match id.ends_with(".jsonl") {
+        true => StateDir::existing(options.load(environment)?.state_dir)?,
+        false => options.open_existing(environment, None)?,
+    };
+    let loaded = load(&state, id)?;
     let journal = read(&loaded.bytes);
     let journal = journal.map_err(|broken| broken_journal(&loaded.name, &broken.to_string()))?;
     Ok((loaded.name, journal))

@@ -105,7 +105,7 @@ fn declassify(
     common: StateView,
     environment: &Environment,
 ) -> Outcome {
-    let state_dir = StateDir::existing(common.state.load(environment)?.state_dir)?;
+    let state_dir = common.state.open_existing(environment, None)?;
     let target = Target::find(name, &state_dir)?;
     if declassification.counts && matches!(target, Target::HostSession(_)) {
         let why = "the numbers of calls and bytes are those of the caller, not of one session";
@@ -215,7 +215,9 @@ fn words(state: &SharedState) -> String {
 }
 
 fn list(common: StateView, environment: &Environment) -> Outcome {
-    let state_dir = StateDir::existing(common.state.load(environment)?.state_dir)?;
+    let screen = Screen::of_process(environment, false);
+    let shown = (!common.json).then_some(&screen);
+    let state_dir = common.state.open_existing(environment, shown)?;
     let is_gone = |run: &_| !state_dir.is_running(run);
     let files = SharedFile::all(state_dir.path()).map_err(|error| unreadable(&error))?;
     let mut sessions = Vec::new();
@@ -255,7 +257,7 @@ fn list(common: StateView, environment: &Environment) -> Outcome {
     }
     print(&text)?;
     if text.is_empty() {
-        Screen::of_process(environment, false).remark("there are no sessions\n");
+        screen.remark("there are no sessions\n");
     }
     Ok(exit::DONE)
 }

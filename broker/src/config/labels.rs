@@ -30,6 +30,9 @@ pub struct FlowConfig {
     pub input_labels: Labels,
     /// Whether a file was read that could label tools.
     pub is_configured: bool,
+    /// The roots that are no folders, with the place of their definition. Empty unless they were
+    /// permitted.
+    pub missing_roots: Vec<(String, String)>,
 }
 
 impl FlowConfig {
@@ -296,7 +299,10 @@ pub(super) fn gather(
             flow.path_bases.insert(server, base);
         }
         for (name, path, origin) in file.roots {
-            warnings.extend(add_root(&mut flow.roots, (name, path), &origin, absent)?);
+            if let Some(warning) = add_root(&mut flow.roots, (&name, path), &origin, absent)? {
+                warnings.push(warning);
+                flow.missing_roots.push((name, origin));
+            }
         }
         known.extend(file.known);
         labels.extend(file.input_labels);
@@ -317,7 +323,7 @@ pub(super) fn gather(
 
 fn add_root(
     roots: &mut BTreeMap<String, PathBuf>,
-    (name, path): (String, PathBuf),
+    (name, path): (&str, PathBuf),
     origin: &str,
     absent: MissingRoot,
 ) -> Result<Option<Problem>, Problem> {
@@ -345,7 +351,7 @@ fn add_root(
         }
         Err((why, next)) => return Err(invalid_at(origin, what, why, next)),
     };
-    if roots.insert(name, real).is_some() {
+    if roots.insert(name.to_owned(), real).is_some() {
         return Err(invalid_at(
             origin,
             what,

@@ -198,8 +198,8 @@ fn invalid_arguments_name_the_unknown_argument() {
 fn empty_result_is_reported_on_stderr() {
     let home = Home::new();
     for (args, part) in [
-        (&["runs", "list"][..], "no journals in"),
-        (&["runs", "verify"], "no journals in"),
+        (&["runs", "list"][..], "does not exist yet"),
+        (&["runs", "verify"], "does not exist yet"),
         (&["grants", "list"], "no grant is open"),
         (&["grants", "list", "--all"], "no grant"),
     ] {

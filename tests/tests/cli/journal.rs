@@ -241,6 +241,28 @@ fn script_findings_are_in_journal() {
 }
 
 #[test]
+fn missing_state_directory_is_named() {
+    let home = Home::new();
+    for command in [
+        &["runs", "list"][..],
+        &["runs", "verify"],
+        &["runs", "waiting"],
+        &["runs", "prune", "--keep", "1h"],
+        &["grants", "list"],
+        &["sessions", "list"],
+    ] {
+        let named = home.run([command, &["--state-dir", "nowhere"]].concat());
+        let named = named.expect_code(2);
+        for expected in ["the state directory does not exist", "--state-dir"] {
+            assert!(named.stderr.contains(expected), "{command:?}: {named}");
+        }
+        let default = home.run(command).expect_code(0);
+        let expected = "does not exist yet; the first run creates it";
+        assert!(default.stderr.contains(expected), "{command:?}: {default}");
+    }
+}
+
+#[test]
 fn missing_run_is_a_problem() {
     let home = Home::new();
     for args in [

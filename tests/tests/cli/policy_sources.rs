@@ -278,9 +278,13 @@ fn missing_root_does_not_stop_review() {
         &format!("permit(principal, action, resource) when {{ {condition} }};"),
     );
     let config = ["--config", "airlock.toml", "--from", "mail.json"];
-    let checked = check(&home, &config).expect_code(0);
+    let checked = check(&home, &config).expect_code(32);
     let said = "the root `gone` (airlock.toml:2) is not an existing folder";
     assert!(checked.stderr.contains(said), "{checked}");
+    let found = "warning: airlock.toml:2:1: the root `gone` is not an existing folder\n";
+    assert!(checked.stdout.contains(found), "{checked}");
+    let excepted = [&config[..], &["--except", "root-missing"]].concat();
+    check(&home, &excepted).expect_code(0);
     for command in [
         &["policy", "can", "--auto", "--policy", "rules"][..],
         &["policy", "diff", "rules", "rules"],
@@ -293,14 +297,44 @@ fn missing_root_does_not_stop_review() {
     assert!(run.stderr.contains("invalid root `gone`"), "{run}");
 }
 
+/// The lock file may describe the tools of another server than the configured one.
+#[test]
+fn lock_file_of_another_target_is_refused() {
+    let home = Home::new();
+    home.run(["lock", "--demo"]).expect_code(0);
+    rule(&home, "permit(principal, action, resource);");
+    let more = ["--lock", "airlock.lock", "--config", "airlock.toml"];
+    home.write("airlock.toml", "[servers.demo]\ncommand = \"other\"\n");
+    for command in [
+        &["policy", "check", "rules"][..],
+        &["policy", "can", "--auto", "--policy", "rules"],
+        &["policy", "diff", "rules", "rules"],
+        &["policy", "test", "rules"],
+    ] {
+        let found = home.run([command, &more].concat()).expect_code(33);
+        for expected in [
+            "the lock file does not fit the server `demo`",
+            "the server's target is `other`",
+            "`airlock lock` accepts them",
+        ] {
+            assert!(found.stderr.contains(expected), "{expected}\n{found}");
+        }
+    }
+    home.write("airlock.toml", "[servers.more]\ncommand = \"other\"\n");
+    let can = ["policy", "can", "--auto", "--policy", "rules"];
+    home.run([&can[..], &more].concat())
+        .expect_stderr("the tools of the server `more` are not known here");
+}
+
 #[test]
 fn folder_without_rules_is_an_error() {
     let home = Home::new();
     home.write("mail.json", mail().to_string());
     home.write("rules/README.md", "nothing");
-    let checked = check(&home, &["--from", "mail.json"]).expect_code(0);
-    assert!(checked.stderr.contains("contain no rule"), "{checked}");
-    let tested = home.run(["policy", "test", "rules"]).expect_code(0);
+    let checked = check(&home, &["--from", "mail.json"]).expect_code(2);
+    let what = "there are no rules to check";
+    assert!(checked.stderr.contains(what), "{checked}");
+    let tested = home.run(["policy", "test", "rules"]).expect_code(2);
     assert!(
         tested.stderr.contains("there is nothing to test"),
         "{tested}"

@@ -88,6 +88,7 @@ kinds! {
     HostPattern Warning "host-pattern" "A rule recognises a host or domain by the end of a text."
     ValueMisspelt Warning "value-misspelt" "A rule compares a fact with a value that the fact never has."
     RootUnknown Warning "root-unknown" "A rule names a root that the configuration lacks."
+    RootMissing Warning "root-missing" "A configured root is not an existing folder."
     ValueUnknown Warning "value-unknown" "A rule compares with a value that the tool's description does not list."
     OutOfRange Warning "out-of-range" "A rule compares a fact with a number that the fact never has."
     AlwaysTrue Warning "always-true" "A part of a condition is true for every call."

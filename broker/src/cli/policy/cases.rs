@@ -77,7 +77,7 @@ impl TestOptions {
         let folder = config.settings.tools.descriptions.clone();
         let found = match self.lock.as_ref().or(config.settings.tools.lock.as_ref()) {
             _ if !self.from.is_empty() => saved::read(&self.from, folder)?,
-            Some(lock) => saved::locked(lock, folder)?,
+            Some(lock) => saved::locked(lock, &config, screen)?,
             None => {
                 let why =
                     "the configuration describes groups, and names no lock file with the tools";
@@ -155,10 +155,9 @@ pub(super) fn run(options: &TestOptions, environment: &Environment, screen: &Scr
     match decide(&files, tables, known).map_err(findings_with_checked_fixes) {
         Ok(results) => {
             if results.rules.is_empty() && results.cases.is_empty() {
-                screen.warning(&Problem::new(
-                    "policy-empty",
+                return Err(usage(
                     "there is nothing to test",
-                    "the named folders contain neither rules nor cases",
+                    "the named folders contain neither rules (.cedar) nor cases (.cases.toml)",
                     "name a folder with rules",
                 ));
             }

@@ -2,7 +2,7 @@
 //! their author intended.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airlock_core::catalog::OWN_SERVER;
 use airlock_core::flow::LabelMisfit;
@@ -24,7 +24,7 @@ use crate::broker::tool_discovery::{self, OwnTools};
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
-use crate::config::{Environment, UnmatchedPattern, grants};
+use crate::config::{Environment, UnmatchedPattern, grants, policies};
 use crate::render::{self, Sarif, SarifLevel, SarifResult, Style, counted};
 use airlock_sandbox::clock::Clock;
 
@@ -60,6 +60,11 @@ pub(super) fn run(
         true => options.sources.configured_paths(environment)?,
         false => options.folders.clone(),
     };
+    for folder in &folders {
+        if policies::read(folder, false)?.is_empty() {
+            return Err(no_rules(folder));
+        }
+    }
     let named = Folders::Only(options.folders);
     let guesses = options.sources.guesses();
     let mut checked = match options.sources.open(named, environment, screen) {
@@ -104,6 +109,16 @@ fn nothing_to_check() -> Problem {
     let why = "the command names no folder of rules and no configuration file";
     let next = "name a folder, or add `--config FILE` to check its rules, groups and labels";
     usage("there is nothing to check", why, next)
+}
+
+/// Returns the problem of a folder without rules.
+fn no_rules(folder: &Path) -> Problem {
+    let why = format!(
+        "no file in the folder `{}` ends in `.cedar`",
+        folder.display()
+    );
+    let next = "name a folder with rules; without rules, policies deny every call";
+    usage("there are no rules to check", why, next)
 }
 
 /// Says which folders of the configuration do not count, because the command names others.
@@ -205,6 +220,12 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
         let (place, why) = (place(&it.origin), UnmatchedPattern::WHY);
         Finding::new(Kind::PatternUnmatched, place, it.what(), why, it.next())
     });
+    let missing_roots = opened.flow.missing_roots.iter().map(|(name, origin)| {
+        let what = format!("the root `{name}` is not an existing folder");
+        let why = "a run does not start, and no path lies in the root";
+        let next = "create the folder, or correct the path in [roots]";
+        Finding::new(Kind::RootMissing, place(origin), what, why, next)
+    });
     // If no tools are known, a pattern that matches none is not a finding.
     let tools = (!opened.descriptions.is_empty()).then_some(tools.as_slice());
     let patterns = opened.rules.idle(tools).into_iter().map(pattern);
@@ -214,6 +235,7 @@ fn configured(opened: &RuleSources) -> Vec<Finding> {
         .chain(unmatched)
         .chain(missing)
         .chain(misspelt)
+        .chain(missing_roots)
         .collect()
 }
 

@@ -224,7 +224,7 @@ impl SourceOptions {
         config.warnings.iter().for_each(|it| screen.warning(it));
         let folder = config.settings.tools.descriptions.clone();
         let found = match &lock {
-            Some(lock) => saved::locked(lock, folder)?,
+            Some(lock) => saved::locked(lock, &config, screen)?,
             None => saved::read(&from, folder)?,
         };
         found.problems.iter().for_each(|it| screen.warning(it));

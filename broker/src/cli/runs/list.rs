@@ -12,7 +12,7 @@ use airlock_sandbox::units;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{listed, state, status_word};
+use super::{listed, status_word};
 use crate::cli::options::{StateView, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -163,7 +163,12 @@ impl Filters {
 
 pub(super) fn run(options: ListOptions, environment: &Environment, screen: &Screen) -> Outcome {
     let (number, is_json) = (options.number, options.common.json);
-    let state = state(options.common.state.clone(), environment)?;
+    let shown = (!options.common.json).then_some(screen);
+    let state = options
+        .common
+        .state
+        .clone()
+        .open_existing(environment, shown)?;
     let filters = Filters::parse(options)?;
     let runs = listed(&state, is_json, screen)?;
     let found = NewestRuns::find(&state).map_err(ResumeError::into_problem)?;

@@ -12,7 +12,6 @@ use crate::cli::options::{StateView, usage};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
 use crate::config::Environment;
-use crate::private_file::StateDir;
 use crate::prune::{PruneRule, prune};
 use crate::render::{counted, escape};
 use crate::run_chain::ResumeError;
@@ -35,13 +34,19 @@ pub(in crate::cli) struct PruneOptions {
 
 pub(super) fn run(options: PruneOptions, environment: &Environment) -> Outcome {
     let keep = options.keep.as_deref().map(duration).transpose()?;
-    let config = options.common.state.load(environment)?;
+    let config = options.common.state.clone().load(environment)?;
     let keep = keep.or(config.journals_keep).ok_or_else(|| {
         let why = "`journals_keep` is not set in the configuration file";
         let next = "add `--keep 720h`, or another duration";
         usage("missing --keep", why, next)
     })?;
-    let state = StateDir::existing(config.state_dir)?;
+    let screen = Screen::of_process(environment, false);
+    let shown = (!options.common.json).then_some(&screen);
+    let state = options
+        .common
+        .state
+        .clone()
+        .open_existing(environment, shown)?;
     let rule = PruneRule {
         keep,
         unsigned: options.unsigned,
@@ -57,7 +62,6 @@ pub(super) fn run(options: PruneOptions, environment: &Environment) -> Outcome {
     }
     let rows = pruned.deleted.iter().map(|run| format!("{}\n", run.0));
     print(&rows.collect::<String>())?;
-    let screen = Screen::of_process(environment, false);
     for (run, why) in &pruned.kept {
         screen.remark(&escape::block(&format!("kept {}: {why}\n", run.0)));
     }

@@ -16,8 +16,9 @@ use crate::broker::rules_of;
 use crate::cli::input;
 use crate::cli::options::{ServerOptions, usage};
 use crate::cli::run::build_problem;
+use crate::cli::screen::Screen;
 use crate::config::Config;
-use crate::lock_file::LockFile;
+use crate::lock_file::{self, LockFile};
 use crate::tool_files::{self, LoadedToolFiles, ToolFiles};
 
 const BOUNDS: Bounds = Bounds {
@@ -79,9 +80,41 @@ pub(in crate::cli) fn read(
     described(&lists, folder)
 }
 
-/// Reads the descriptions that were accepted into a lock file.
-pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<TypeSource, Problem> {
+/// Reads the descriptions that were accepted into a lock file, for the servers of a configuration.
+/// Refuses a lock file that was written for another target of one of them: a run would refuse all
+/// calls to that server, because its tools may be others.
+pub(in crate::cli) fn locked(
+    path: &Path,
+    config: &Config,
+    screen: &Screen,
+) -> Result<TypeSource, Problem> {
     let lock = LockFile::new(path.to_owned()).read_existing()?;
+    for server in &config.servers {
+        let mut target = server.spec.target();
+        config.secrets.redact_text(&mut target);
+        let name = &*server.spec.name.0;
+        match lock_file::stranger(&lock, name, &target) {
+            Some(problem) if lock.servers.contains_key(name) => {
+                let what = format!("the lock file does not fit the server `{name}`");
+                return Err(Problem::new(
+                    "lock-invalid",
+                    what,
+                    problem.why,
+                    problem.next,
+                ));
+            }
+            Some(problem) => {
+                let what = format!("the tools of the server `{name}` are not known here");
+                screen.warning(&Problem::new(
+                    "tools-unknown",
+                    what,
+                    problem.why,
+                    problem.next,
+                ));
+            }
+            None => {}
+        }
+    }
     let lists: Vec<(String, Vec<Value>)> = lock
         .servers
         .into_iter()
@@ -91,7 +124,7 @@ pub(in crate::cli) fn locked(path: &Path, folder: Option<PathBuf>) -> Result<Typ
             (server, tools.collect())
         })
         .collect();
-    described(&lists, folder)
+    described(&lists, config.settings.tools.descriptions.clone())
 }
 
 fn described(
