@@ -48,11 +48,13 @@ pub(super) fn draw(
     stated(sketch, &mut stated_facts);
     let mut drawn = Vec::new();
     for args in arguments(subject, mentions, record, sketch) {
-        // The roots of the paths that the call has, and then the wanted roots: a path can also lead
-        // to several roots.
+        // The roots of the paths that the call has. If they are not known, or the labels of the tool
+        // are not, the wanted roots: a path can also lead to several roots.
+        let is_configured = subject.label_assumption == LabelAssumption::Configured;
         let real = subject.roots_of(args.value());
-        let real = real.filter(|it| *it != roots && !roots.is_empty());
-        for roots in real.iter().chain([&roots]) {
+        let wanted = (real.is_none() || !is_configured).then_some(&roots);
+        let real = real.filter(|it| is_configured || *it != roots && !roots.is_empty());
+        for roots in real.iter().chain(wanted) {
             let mut facts = stated_facts.clone();
             subject.add_facts(&args, explained, roots.clone(), &mut facts);
             drawn.extend(times(sketch).into_iter().map(|time| SampledCall {
@@ -336,10 +338,20 @@ fn paths(subject: &ToolSubject, sketch: &PartialRequest, args: &mut Json) {
     let Some(first) = paths.first() else { return };
     let odd = !texts(sketch, "lookalikes").is_empty();
     let are_absent = paths.iter().all(|field| field.leaves(args).is_empty());
-    let examples: Vec<String> = wanted_roots(subject, sketch)
+    let mut examples: Vec<String> = wanted_roots(subject, sketch)
         .iter()
         .filter_map(|root| subject.example_paths.get(root).cloned())
         .collect();
+    // Where the path of the sample leads is not known. With configured labels, a call has that fact.
+    let leaves = |args: &Json| -> Vec<_> { paths.iter().flat_map(|it| it.leaves(args)).collect() };
+    let is_unchanged = subject.sample.as_ref().map(leaves) == Some(leaves(args));
+    if examples.is_empty()
+        && is_unchanged
+        && !are_absent
+        && subject.label_assumption == LabelAssumption::Configured
+    {
+        examples.extend(subject.example_paths.get(OUTSIDE).cloned());
+    }
     if odd && subject.labelling.destinations.is_empty() {
         prepare(subject, first, args);
         first.put(args, &[LOOKALIKE.to_owned()]);

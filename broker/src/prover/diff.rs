@@ -48,9 +48,9 @@ pub(crate) fn diff_configurations(
     new: ConfiguredRules<'_>,
     seeds: &[Seed],
 ) -> RuleChange {
-    const WHY: &str = "the configurations label the tool differently, put it into different \
-                       groups or give its paths other roots, and no call was found that they \
-                       decide differently";
+    const WHY: &str = "the configurations label the tool or the input of runs differently, put \
+                       the tool into different groups, give its paths other roots or name other \
+                       folders of rules, and no call was found that they decide differently";
     let found = airlock_policy_analysis::compare_configurations(old, new, seeds, TRIES_ALL);
     let outcome = |change: Option<DecisionChange>| match change {
         Some(change) => DiffOutcome::Example(change.into()),

@@ -131,6 +131,73 @@ fn can_and_explain_name_an_approver_that_is_no_person() {
     }
 }
 
+/// Returns the calls that `can` printed, each with its level.
+fn printed(text: &str) -> Vec<(&'static str, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let level = |line: &str| match line.trim() {
+        "without asking: yes" => Some("allow"),
+        "with a grant or an approval: yes" => Some("ask"),
+        "only with an approval of this call: yes" => Some("ask-call"),
+        _ => None,
+    };
+    let pairs = lines.windows(2);
+    let pairs = pairs.filter_map(|pair| Some((level(pair[0])?, pair[1].trim().to_owned())));
+    pairs.collect()
+}
+
+#[test]
+fn printed_examples_are_cases_of_policy_test() {
+    const RULES: &str = "@id(\"pinned\") @owner(\"o\") @reason(\"because\") @prompt(\"?\")
+permit(principal, action, resource) when { context.approval >= 1 && !(context has pinned) };
+@id(\"in-data\") @owner(\"o\") @reason(\"because\")
+permit(principal, action == Action::\"fs.read\", resource)
+when { context has path_roots && context.path_roots == [\"data\"] };
+@id(\"fixed\") @owner(\"o\") @reason(\"because\") @prompt(\"?\")
+permit(principal, action == Action::\"fs.fixed\", resource)
+when { context.approval >= 2 && context has path_roots && context.path_roots == [\"data\"] };
+";
+    let home = Home::new();
+    let tool = |name: &str, path: Value| {
+        let schema = json!({"type": "object", "required": ["path"], "properties": {"path": path}});
+        json!({"name": name, "inputSchema": schema})
+    };
+    let tools = [
+        tool("read", json!({"type": "string"})),
+        tool("fixed", json!({"enum": ["/elsewhere/x"]})),
+    ];
+    home.write("fs.json", json!({ "tools": tools }).to_string());
+    home.write("data/a.txt", "a");
+    home.write("rules/a.cedar", RULES);
+    let config =
+        "[labels.fs]\nreads = []\nwrites = []\npaths = [\"/path\"]\n[roots]\ndata = \"data\"\n";
+    home.write("airlock.toml", config);
+    for more in [&[][..], &["--config", "airlock.toml"]] {
+        let sources = [&["--from", "fs.json"], more].concat();
+        let can = ["policy", "can", "--policy", "rules"];
+        let found = home.run([&can[..], &sources].concat());
+        let examples = printed(&found.stdout);
+        let least = if more.is_empty() { 1 } else { 3 };
+        assert!(examples.len() >= least, "{found}");
+        // The only path of this tool is in no root.
+        let fixed = found.stdout.split("fs.read:").next().unwrap();
+        assert!(!fixed.contains("this call: yes"), "{found}");
+        let case = |(number, (level, call)): (usize, &(&str, String))| {
+            format!("[[cases]]\nname = \"{number}\"\ncall = '''{call}'''\nlevel = \"{level}\"\n")
+        };
+        let cases: String = examples.iter().enumerate().map(case).collect();
+        home.write("rules/a.cases.toml", cases);
+        let tested = home.run([&["policy", "test", "rules"], &sources[..]].concat());
+        let passed = format!("{} cases, 0 failed", examples.len());
+        assert!(tested.stdout.contains(&passed), "{found}\n{tested}");
+        std::fs::remove_file(home.path().join("rules/a.cases.toml")).unwrap();
+    }
+    let both = "[[cases]]\nname = \"x\"\ncall = '{}'\ntool = \"fs.read\"\nlevel = \"deny\"\n";
+    home.write("rules/a.cases.toml", both);
+    home.run(["policy", "test", "rules", "--from", "fs.json"])
+        .expect_code(32)
+        .expect_stderr("expected either `tool`, `args` and `facts`, or `call` alone");
+}
+
 #[test]
 fn can_auto_prints_text_and_sarif() {
     let Some(path) = solver::path() else { return };

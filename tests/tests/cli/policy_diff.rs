@@ -605,4 +605,41 @@ fn diff_compares_the_labels_and_groups_of_two_configurations() {
     let found = diff(rooted("work/inner")).expect_code(34);
     assert_ne!(found.json()["change"], "equal", "{found}");
     diff(rooted("work")).expect_code(0);
+
+    // Rules that may only forbid, and the labels of the input, count in runs too.
+    home.write("strict/a.cedar", guard.replace("@id(\"", "@id(\"strict-"));
+    let plain = config("\"external\"", "\"mail.read\"");
+    for more in ["tighten = [\"strict\"]\n", "input_reads = [\"private\"]\n"] {
+        home.write("old.toml", format!("{more}{plain}"));
+        diff(format!("{more}{plain}")).expect_code(0);
+        let found = diff(plain.clone()).expect_code(34);
+        assert_eq!(found.json()["change"], "open", "{more}: {found}");
+    }
+}
+
+/// The text changes what a person approves, and no decision.
+#[test]
+fn diff_shows_changed_questions_and_reasons() {
+    const ASKS: &str = "send permit when { context.approval >= 1 }";
+    let home = home(ASKS, ASKS);
+    let changed = folder(ASKS)
+        .replace("@prompt(\"?\")", "@prompt(\"Fine?\")")
+        .replace("because", "it is harmless");
+    home.write("new/a.cedar", changed);
+    let found = diff(&home, &[]).expect_code(0);
+    for expected in [
+        "rule `r0` has another question: \"Fine?\", before \"?\"\n",
+        "rule `r0` has another reason: \"it is harmless\", before \"because\"\n",
+        "2 tools: equal; ",
+    ] {
+        assert!(found.stdout.contains(expected), "{expected}\n{found}");
+    }
+    let json = diff(&home, &["--json"]).expect_code(0).json();
+    let prompt = json!({"rule": "r0", "text": "prompt", "old": "?", "new": "Fine?"});
+    assert_eq!(json["texts"][0], prompt, "{json}");
+    let other = diff(&home, &["--json", "--tool", "mail.read"]).expect_code(0);
+    assert_eq!(other.json()["texts"], json!([]), "{other}");
+    let sarif = diff(&home, &["--format", "sarif"]).expect_code(0).json();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{sarif}");
 }

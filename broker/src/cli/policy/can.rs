@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::analysis::{self, Basis, Coverage};
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::{Folders, SourceOptions};
+use super::sources::{Folders, RuleSources, SourceOptions};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
@@ -65,7 +65,10 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
         false => &[Level::Allow, Level::AskRun, Level::AskCall],
     };
     let mut prover = Prover::find(environment);
-    let by_tool = runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
+    let mut by_tool =
+        runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
+    let answers = by_tool.iter_mut().flat_map(|it| &mut it.answers);
+    answers.for_each(|answer| take_back(answer, &opened));
     let shown = Shown {
         by_tool: &by_tool,
         basis: Basis {
@@ -91,6 +94,17 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
             false => exit::DONE,
         },
     )
+}
+
+/// Makes an answer open if no call has the facts of its example.
+fn take_back(answer: &mut LevelAnswer, opened: &RuleSources) {
+    let Reachability::Example(example) = &answer.found else {
+        return;
+    };
+    if let Err(why) = opened.check_example(example) {
+        let why = format!("the example that was found is impossible: {why}");
+        answer.found = Reachability::Open { why };
+    }
 }
 
 async fn all(

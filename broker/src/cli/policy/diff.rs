@@ -1,16 +1,19 @@
 //! `airlock policy diff`: shows the calls that a change of rules newly allows or no longer allows,
 //! tool by tool.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use airlock_core::policy::{Policies, Rule};
 use airlock_core::rules::Rules;
 use airlock_policy_analysis::{ConfiguredRules, DecisionChange, Example, ToolSubject};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::analysis::{self, Basis, Coverage};
 use super::check;
 use super::format::{Files, FormatOptions, PolicyFormat};
-use super::sources::SourceOptions;
+use super::sources::{RuleSources, SourceOptions};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json, runtime};
 use crate::config::Environment;
@@ -63,9 +66,28 @@ struct Direction {
     narrowed: Answer,
 }
 
+/// A text that people see when they are asked about a call, and that differs between the two
+/// folders. It changes no decision.
+#[derive(Debug, Serialize)]
+struct TextChange {
+    /// The id of the rule.
+    rule: String,
+    text: RuleText,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum RuleText {
+    Prompt,
+    Reason,
+}
+
 /// Everything that the output shows.
 struct Shown<'a> {
     by_tool: &'a [ToolChange],
+    texts: &'a [TextChange],
     basis: Basis<'a>,
 }
 
@@ -86,6 +108,10 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
     let wanted = options.tool.as_deref();
     let (before, after) = opened;
     check::note_ignored(&before.ignored, "diff", screen);
+    let has_same_surroundings = has_same_surroundings(&before, &after);
+    if !has_same_surroundings {
+        check::note_ignored(&after.ignored, "diff", screen);
+    }
     let subjects = analysis::subjects(&after.descriptions, &after.flow, wanted, screen)?;
     let old_subjects = match options.old_config.is_some() {
         true => analysis::subjects(&before.descriptions, &before.flow, wanted, screen)?,
@@ -104,8 +130,10 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
             // The names of roots can be the same although their folders differ.
             let has_same_paths =
                 !subject.has_paths() || before.facts.resolves_like(&after.facts, server);
-            let is_like =
-                old.is_labelled_like(subject) && has_same_paths && has_same_groups(pair, subject);
+            let is_like = old.is_labelled_like(subject)
+                && has_same_surroundings
+                && has_same_paths
+                && has_same_groups(pair, subject);
             all.push(match is_like {
                 true => of_tool(&mut prover, pair, subject, &seeds).await,
                 false => across(pair, [old, subject], &seeds),
@@ -114,8 +142,10 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         all
     });
     let all = [("old ", &*before.rules), ("new ", &*after.rules)];
+    let texts = text_changes(pair, &subjects);
     let shown = Shown {
         by_tool: &by_tool,
+        texts: &texts,
         basis: Basis {
             prover: &prover,
             rules: pair.new,
@@ -129,7 +159,7 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         PolicyFormat::Json => print_json(&shown.as_json())?,
         PolicyFormat::Sarif => {
             let files = Files::of_rules(std::iter::once(&options.new).chain(&tightening))?;
-            files.print_sarif(&as_sarif(&by_tool, pair.new))?;
+            files.print_sarif(&as_sarif(&shown, pair.new))?;
         }
     }
     let overall = overall(&by_tool);
@@ -139,6 +169,74 @@ pub(super) fn run(options: DiffOptions, environment: &Environment, screen: &Scre
         false if overall.is_open() => exit::OPEN,
         false => exit::DONE,
     })
+}
+
+/// Whether both configurations name the same further folders of rules, and label the input of runs
+/// alike.
+fn has_same_surroundings(before: &RuleSources, after: &RuleSources) -> bool {
+    let real = |sources: &RuleSources| -> BTreeSet<PathBuf> {
+        let folders = sources.ignored.iter();
+        let real = folders.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone()));
+        real.collect()
+    };
+    real(before) == real(after) && before.flow.input_labels == after.flow.input_labels
+}
+
+/// Returns the questions that only one folder asks about the tools, and the questions and reasons
+/// that a rule of both folders words differently.
+fn text_changes(pair: RulePair<'_>, subjects: &[ToolSubject]) -> Vec<TextChange> {
+    let texts = |rules: &Rules| -> BTreeMap<(String, RuleText), String> {
+        let Some(policies) = rules.policies() else {
+            return BTreeMap::new();
+        };
+        let is_about = |rule: &&Rule| {
+            let mut tools = subjects.iter();
+            rule.asks && tools.any(|it| policies.is_about(rule, &it.tool))
+        };
+        let asking = policies.rules().iter().filter(is_about);
+        let texts = asking.flat_map(|rule| {
+            let prompt = rule.prompt.clone().map(|text| (RuleText::Prompt, text));
+            let reason = Some((RuleText::Reason, rule.reason.clone()));
+            let texts = prompt.into_iter().chain(reason);
+            texts.map(|(kind, text)| ((rule.id.to_string(), kind), text))
+        });
+        texts.collect()
+    };
+    let (old, new) = (texts(pair.old), texts(pair.new));
+    let all: BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    let change = |key: &(String, RuleText)| TextChange {
+        rule: key.0.clone(),
+        text: key.1,
+        old: old.get(key).cloned(),
+        new: new.get(key).cloned(),
+    };
+    let changes = all.into_iter().map(change);
+    let is_shown = |it: &TextChange| {
+        let is_in_both = it.old.is_some() && it.new.is_some();
+        it.old != it.new && (is_in_both || it.text == RuleText::Prompt)
+    };
+    changes.filter(is_shown).collect()
+}
+
+impl TextChange {
+    /// Describes the change in one line.
+    fn line(&self) -> String {
+        let what = match self.text {
+            RuleText::Prompt => "question",
+            RuleText::Reason => "reason",
+        };
+        let rule = &self.rule;
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => {
+                format!("rule `{rule}` has another {what}: \"{new}\", before \"{old}\"")
+            }
+            (Some(old), None) => format!("the {what} of rule `{rule}` is gone: \"{old}\""),
+            (None, new) => {
+                let new = new.as_deref().unwrap_or_default();
+                format!("the {what} of rule `{rule}` is new: \"{new}\"")
+            }
+        }
+    }
 }
 
 /// Whether both configurations put the tool into the same groups.
@@ -259,6 +357,9 @@ impl Shown<'_> {
                 }
             }
         }
+        for change in self.texts {
+            text.push_str(&format!("{}\n", change.line()));
+        }
         let of = |word: &str| {
             let is = |it: &&ToolChange| Direction::from_change(&it.change).as_str() == word;
             self.by_tool.iter().filter(is).count()
@@ -302,6 +403,7 @@ impl Shown<'_> {
             ("open", json!(overall.is_open())),
             ("how", json!(ground(self.by_tool).map(ProofGround::as_str))),
             ("tools", self.by_tool.iter().map(tool_json).collect()),
+            ("texts", json!(self.texts)),
         ];
         let answers = answers.map(|(name, value)| (name.to_owned(), value));
         self.basis.json(Map::from_iter(answers))
@@ -331,8 +433,9 @@ fn tool_json(tool_change: &ToolChange) -> Value {
 const WIDENED: &str = "widened";
 const NARROWED: &str = "narrowed";
 const OPEN: &str = "not-proved";
+const TEXT: &str = "text-changed";
 
-fn as_sarif(by_tool: &[ToolChange], new_rules: &Rules) -> Sarif {
+fn as_sarif(shown: &Shown<'_>, new_rules: &Rules) -> Sarif {
     let mut log = Sarif {
         rules: vec![
             (WIDENED, "A call is newly allowed, or needs less approval"),
@@ -345,10 +448,14 @@ fn as_sarif(by_tool: &[ToolChange], new_rules: &Rules) -> Sarif {
                 "Unknown whether the change widens or narrows a tool: airlock found no example \
                  call, and no proof that none exists",
             ),
+            (
+                TEXT,
+                "People see another question, or another reason for it; no decision changes",
+            ),
         ],
         results: Vec::new(),
     };
-    for ToolChange { tool, change } in by_tool {
+    for ToolChange { tool, change } in shown.by_tool {
         for (rule, parted) in [(WIDENED, &change.widened), (NARROWED, &change.narrowed)] {
             let result = match parted {
                 DiffOutcome::Example(apart) => {
@@ -379,5 +486,17 @@ fn as_sarif(by_tool: &[ToolChange], new_rules: &Rules) -> Sarif {
             log.results.push(result);
         }
     }
+    log.results.extend(shown.texts.iter().map(|change| {
+        let rules = new_rules.policies().map(Policies::rules);
+        let mut rules = rules.unwrap_or_default().iter();
+        let rule = rules.find(|it| *it.id == *change.rule);
+        SarifResult {
+            rule: TEXT,
+            level: SarifLevel::Note,
+            message: change.line(),
+            place: rule.map(|it| it.place.clone()),
+            fix: None,
+        }
+    }));
     log
 }

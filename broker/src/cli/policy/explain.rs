@@ -10,31 +10,22 @@ use airlock_core::code::Code;
 use airlock_core::facts::Facts;
 use airlock_core::id::{CallId, ToolId};
 use airlock_core::journal::{AnswerWord, Body, DecidedEntry, Verdict, VerifiedJournal};
-use airlock_core::json::{self, Bounds};
 use airlock_core::level::Level;
 use airlock_core::limits::Limits;
 use airlock_core::problem::Problem;
 use airlock_core::rules::RuleVerdict;
 use codegen::description::Description;
 use codegen::validate::Validator;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::sources::{Folders, RuleSources, SourceOptions};
-use super::table;
+use super::table::{self, CALL_BOUNDS, JsonCall};
 use crate::broker::tool_discovery;
 use crate::cli::options::usage;
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, input, print, print_json, runs};
 use crate::config::{ApproverChoice, Environment};
 use crate::render::{self, Explanation};
-
-/// Bounds that are larger than any call.
-const BOUNDS: Bounds = Bounds {
-    bytes_max: 16 * 1024 * 1024,
-    depth_max: 128,
-    nodes_max: 1_000_000,
-};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct ExplainOptions {
@@ -57,28 +48,21 @@ pub(in crate::cli) struct ExplainOptions {
 const SHOWN: &str = "the session was shown the tool with its current description, and the call is \
                      within the limits; other calls are refused before any rule is evaluated";
 
-/// A call that is in no journal. Facts that are not given have their worst value.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HypotheticalCall {
-    tool: String,
-    #[serde(default)]
-    args: Value,
-    #[serde(default)]
-    facts: Value,
-}
-
 pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &Screen) -> Outcome {
     let is_json = options.json;
     let text = match options.call.strip_prefix('@') {
         Some(path) => {
-            let bytes = input::file(Path::new(path), "the call", u64::from(BOUNDS.bytes_max))?;
+            let bytes = input::file(
+                Path::new(path),
+                "the call",
+                u64::from(CALL_BOUNDS.bytes_max),
+            )?;
             String::from_utf8(bytes).map_err(|_| unclear("the file is not UTF-8".into()))?
         }
         None => options.call.clone(),
     };
     let explained = if text.trim_start().starts_with('{') {
-        let said = read(&text)?;
+        let said = JsonCall::parse(&text).map_err(unclear)?;
         match options
             .sources
             .open(Folders::Added(options.folders), environment, screen)
@@ -90,6 +74,12 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
         let (journal, call) = text
             .rsplit_once(':')
             .ok_or_else(|| unclear("the text is neither RUN:CALL nor a call in JSON".into()))?;
+        if !options.folders.is_empty() || options.sources.names_configuration() {
+            screen.remark(
+                "a recorded call is explained from its journal alone: with the rules, labels and \
+                 roots of its run; `airlock policy replay` decides it with the rules of now\n",
+            );
+        }
         let call: u32 = call
             .parse()
             .map_err(|_| unclear(format!("`{call}` is not the number of a call")))?;
@@ -107,12 +97,6 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
 fn unclear(why: String) -> Problem {
     let next = "write RUN:CALL, such as 01h2:3, or {\"tool\": \"server.tool\", \"args\": {…}}";
     usage("invalid call", why, next)
-}
-
-fn read(text: &str) -> Result<HypotheticalCall, Problem> {
-    let value =
-        json::parse_strict(text.as_bytes(), BOUNDS).map_err(|bad| unclear(bad.to_string()))?;
-    HypotheticalCall::deserialize(value).map_err(|error| unclear(error.to_string()))
 }
 
 /// Explains a call of a run from its journal.
@@ -220,14 +204,12 @@ fn place(run: &str, script: &str, call: CallId, site: Site) -> String {
     format!("call {} of {run}, {script}:{line}:{column}:", call.0)
 }
 
-/// Explains the decision that rules would make on a call.
-fn imagined(said: HypotheticalCall, opened: &RuleSources) -> Result<Explanation, Problem> {
+/// Explains the decision that rules would make on a call that is in no journal. Facts that are not
+/// given have their worst value.
+fn imagined(said: JsonCall, opened: &RuleSources) -> Result<Explanation, Problem> {
     let tool = ToolId::parse(&said.tool).map_err(|bad| unclear(bad.to_string()))?;
     let description = described(&tool, &opened.descriptions)?;
-    let args = match said.args {
-        Value::Null => Value::Object(serde_json::Map::new()),
-        args => args,
-    };
+    let args = said.args;
     let bytes = args.to_string();
     let canonical = Args::parse(bytes.as_bytes(), &Limits::default());
     let canonical = canonical.map_err(|bad| unclear(bad.to_string()))?;

@@ -8,11 +8,13 @@ use airlock_core::id::ToolId;
 use airlock_core::policy::Finding;
 use airlock_core::problem::Problem;
 use airlock_core::rules::Rules;
-use airlock_policy_analysis::findings_with_checked_fixes;
+use airlock_policy_analysis::{Example, findings_with_checked_fixes};
 use clap::Args;
 use codegen::description::Description;
+use serde_json::Value;
 
 use super::facts::{CallFacts, all_pinned};
+use super::table;
 use crate::broker::tool_discovery::{self, OwnTools};
 use crate::broker::{Broker, BuildError, policy_problems, rules_of};
 use crate::cli::options::{ServerOptions, StateOptions, usage};
@@ -77,6 +79,23 @@ pub(super) enum LoadError {
     Other(Problem),
 }
 
+impl RuleSources {
+    /// Checks that a call can have the facts of an example, as `airlock policy test` does.
+    pub(super) fn check_example(&self, example: &Example) -> Result<(), String> {
+        let tool = &example.tool;
+        let is_meant = |it: &&Description| *it.server == *tool.server.0 && *it.name == *tool.tool.0;
+        let Some(description) = self.descriptions.iter().find(is_meant) else {
+            return Ok(());
+        };
+        let policies = self.rules.policies();
+        let words = policies.and_then(|it| it.vocabulary().configured.as_ref());
+        let known = self.flow.is_configured.then_some(&self.facts);
+        let said = example.call().get("facts").cloned().unwrap_or_default();
+        let schema: &Value = &description.input_schema;
+        table::case_facts((known, words), (tool, schema), &example.args, said).map(drop)
+    }
+}
+
 impl SourceOptions {
     /// Returns the folders that may only forbid.
     pub(super) fn tightening(&self) -> &[PathBuf] {
@@ -107,6 +126,11 @@ impl SourceOptions {
         } else {
             self.read(folders, environment, screen)
         }
+    }
+
+    /// Whether a flag names a configuration file.
+    pub(super) fn names_configuration(&self) -> bool {
+        self.servers.config_file().is_some()
     }
 
     /// Returns the number of guesses of `airlock policy init` that are left in the configuration

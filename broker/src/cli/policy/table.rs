@@ -7,7 +7,9 @@ use std::sync::Arc;
 use airlock_core::call::Args;
 use airlock_core::catalog::Effects;
 use airlock_core::facts::{Facts, OUTSIDE};
+use airlock_core::flow::large_texts;
 use airlock_core::id::ToolId;
+use airlock_core::json::{self, Bounds};
 use airlock_core::labels::Label;
 use airlock_core::level::Level;
 use airlock_core::limits::Limits;
@@ -17,10 +19,17 @@ use codegen::closest::{closest, closest_tool};
 use codegen::description::Description;
 use codegen::validate::Validator;
 use serde::{Deserialize, Serialize as _};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::facts::CallFacts;
+
+/// Bounds that are larger than any call.
+pub(super) const CALL_BOUNDS: Bounds = Bounds {
+    bytes_max: 16 * 1024 * 1024,
+    depth_max: 128,
+    nodes_max: 1_000_000,
+};
 
 /// The contents of a file, ready to be decided.
 pub(super) struct CaseFile {
@@ -140,7 +149,9 @@ struct ToolTable {
 #[serde(deny_unknown_fields)]
 struct CaseTable {
     name: Spanned<String>,
-    tool: String,
+    /// The whole call as JSON, in place of `tool`, `args` and `facts`.
+    call: Option<String>,
+    tool: Option<String>,
     #[serde(default)]
     args: toml::Table,
     #[serde(default)]
@@ -148,6 +159,29 @@ struct CaseTable {
     level: Level,
     #[serde(default)]
     rules: BTreeSet<String>,
+}
+
+/// A call in JSON, as `airlock policy can` prints it and `airlock policy explain` reads it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JsonCall {
+    pub(super) tool: String,
+    #[serde(default)]
+    pub(super) args: Value,
+    #[serde(default)]
+    pub(super) facts: Value,
+}
+
+impl JsonCall {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let value =
+            json::parse_strict(text.as_bytes(), CALL_BOUNDS).map_err(|bad| bad.to_string())?;
+        let mut call = Self::deserialize(value).map_err(|error| error.to_string())?;
+        if call.args.is_null() {
+            call.args = Value::Object(Map::new());
+        }
+        Ok(call)
+    }
 }
 
 pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFile, Problem> {
@@ -169,8 +203,10 @@ pub(super) fn parse(file: &str, text: &str, known: &KnownTools) -> Result<CaseFi
             return Err(invalid(&at, why));
         }
         let id = ToolId::parse(&name).map_err(|bad| invalid(&at, &bad.to_string()))?;
-        let schema = tool.input.map_or_else(|| json!({"type": "object"}), table);
-        let listed = json!({"name": &*id.tool.0, "inputSchema": schema});
+        let schema = tool
+            .input
+            .map_or_else(|| serde_json::json!({"type": "object"}), table);
+        let listed = serde_json::json!({"name": &*id.tool.0, "inputSchema": schema});
         let description = Description::parse(&id.server.0, &listed)
             .map_err(|bad| invalid(&at, &bad.to_string()))?;
         let checked =
@@ -213,33 +249,39 @@ struct CaseSurroundings<'a> {
     words: Option<&'a ConfiguredWords>,
 }
 
-impl CaseSurroundings<'_> {
-    fn facts(
-        &self,
-        tool: &ToolId,
-        schema: &Value,
-        args: &Args,
-        said: Value,
-    ) -> Result<Facts, String> {
-        let base = self.facts.map_or_else(Facts::default, |it| {
-            it.of(tool, schema, args, is_explained(&said))
-        });
-        let facts = facts(said, &base, self.words)?;
-        match (&base.path_roots, &facts.path_roots) {
-            (Some(real), given) if given.as_ref().is_none_or(|given| given != real) => {
-                let names = |roots: &BTreeSet<String>| {
-                    let names: Vec<&str> = roots.iter().map(String::as_str).collect();
-                    names.join(", ")
-                };
-                let given = given.as_ref().map_or_else(|| "no root".into(), names);
-                Err(format!(
-                    "no call has such facts: its paths lead to {}, not to {given}; change the \
-                     paths, or remove `path_roots`, which is computed from the configuration",
-                    names(real)
-                ))
-            }
-            _ => Ok(facts),
+/// Returns the facts of a case, or why no call has the given ones. `known` computes facts from the
+/// configuration, and `words` are the names in it.
+pub(super) fn case_facts(
+    (known, words): (Option<&CallFacts>, Option<&ConfiguredWords>),
+    (tool, schema): (&ToolId, &Value),
+    args: &Args,
+    said: Value,
+) -> Result<Facts, String> {
+    let base = match known {
+        Some(known) => known.of(tool, schema, args, is_explained(&said)),
+        None => Facts {
+            large_texts: large_texts(args),
+            ..Facts::default()
+        },
+    };
+    let facts = match said {
+        Value::Null => base.clone(),
+        said => facts(said, &base, words)?,
+    };
+    match (&base.path_roots, &facts.path_roots) {
+        (Some(real), given) if given.as_ref().is_none_or(|given| given != real) => {
+            let names = |roots: &BTreeSet<String>| {
+                let names: Vec<&str> = roots.iter().map(String::as_str).collect();
+                names.join(", ")
+            };
+            let given = given.as_ref().map_or_else(|| "no root".into(), names);
+            Err(format!(
+                "no call has such facts: its paths lead to {}, not to {given}; change the \
+                 paths, or remove `path_roots`, which is computed from the configuration",
+                names(real)
+            ))
         }
+        _ => Ok(facts),
     }
 }
 
@@ -257,21 +299,37 @@ impl CaseTable {
     ) -> Result<PolicyCase, Problem> {
         let place = place(file, text, self.name.span().start);
         let name = format!("{file}, the case `{}`", self.name.get_ref());
-        let tool = around.tools.get(&self.tool).ok_or_else(|| {
-            let known = closest_tool(&self.tool, around.tools.keys().map(String::as_str));
+        let call = match (self.call, self.tool) {
+            (None, Some(tool)) => JsonCall {
+                tool,
+                args: table(self.args),
+                facts: table(self.facts),
+            },
+            (Some(text), None) if self.args.is_empty() && self.facts.is_empty() => {
+                let invalid_call = |why: String| invalid(&name, &format!("`call`: {why}"));
+                JsonCall::parse(&text).map_err(invalid_call)?
+            }
+            _ => {
+                let why = "expected either `tool`, `args` and `facts`, or `call` alone";
+                return Err(invalid(&name, why));
+            }
+        };
+        let JsonCall {
+            tool: of,
+            args,
+            facts,
+        } = call;
+        let tool = around.tools.get(&of).ok_or_else(|| {
+            let known = closest_tool(&of, around.tools.keys().map(String::as_str));
             let meant = known.map_or_else(
                 || {
-                    let table = format!("write a table [tools.\"{}\"]", self.tool);
+                    let table = format!("write a table [tools.\"{of}\"]");
                     table + ", or add --config FILE and --lock FILE, which describe tools"
                 },
                 |it| format!("did you mean `{it}`?"),
             );
-            invalid(
-                &name,
-                &format!("the file has no tool `{}`; {meant}", self.tool),
-            )
+            invalid(&name, &format!("the file has no tool `{of}`; {meant}"))
         })?;
-        let args = table(self.args);
         if let Some(error) = tool.validator.errors("args", &args).first() {
             return Err(invalid(
                 &name,
@@ -280,8 +338,9 @@ impl CaseTable {
         }
         let args = Args::parse(args.to_string().as_bytes(), &Limits::default());
         let args = args.map_err(|bad| invalid(&name, &bad.to_string()))?;
-        let id = ToolId::parse(&self.tool).map_err(|bad| invalid(&name, &bad.to_string()))?;
-        let facts = around.facts(&id, &tool.schema, &args, table(self.facts));
+        let id = ToolId::parse(&of).map_err(|bad| invalid(&name, &bad.to_string()))?;
+        let around = (around.facts, around.words);
+        let facts = case_facts(around, (&id, &tool.schema), &args, facts);
         Ok(PolicyCase {
             facts: facts.map_err(|why| invalid(&name, &why))?,
             tool: id,

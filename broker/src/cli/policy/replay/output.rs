@@ -20,6 +20,12 @@ impl Replay {
         }
         text.push_str(&self.summary());
         print(&text)?;
+        if self.calls().any(|(_, it)| it.facts == FactsFrom::Journal) {
+            screen.remark(
+                "labels, destinations and roots of the calls are those in the journals; the \
+                 configuration of now does not change them\n",
+            );
+        }
         self.broken
             .iter()
             .for_each(|(_, problem)| screen.problem(problem));
