@@ -289,6 +289,12 @@ fn changed_rule_asks_again() {
     assert_eq!(again["structuredContent"]["status"], "paused", "{again}");
     assert_ne!(again["structuredContent"]["run"], run, "{again}");
     assert_eq!(made(&stage.home), ["r"]);
+    wait_until(|| stage.question().is_some());
+    let call = stage.question().unwrap();
+    let shown = stage.home.run(["runs", "answer", &call]).expect_code(0);
+    let why = "an earlier answer to this question, `allow`, no longer counts, because the rules have \
+               changed since then";
+    assert!(shown.stdout.contains(why), "{shown:?}");
     stage.answer("allow");
     let run = stage.newest();
     let done = resume(&mut host, &run);

@@ -196,8 +196,8 @@ impl PendingCall {
         pending
     }
 
-    /// Notes why the latest answer could not be used. The question is put again.
-    pub(crate) fn note_bad_answer(&mut self, why: String) {
+    /// Adds the reason why an earlier answer could not be used or no longer counts.
+    pub(crate) fn note_unused_answer(&mut self, why: String) {
         self.question.reasons.push(why);
     }
 

@@ -9,6 +9,7 @@ use crate::limits::ASKS_OPEN_MAX;
 
 use super::Run;
 use super::calls::{CallRecord, CallStage};
+use super::resuming::RecordedAnswer;
 use super::run_end::RunEnd;
 
 impl Run {
@@ -49,6 +50,14 @@ impl Run {
             script: self.grants.binding().script,
             waits_ms: limits.ask_wall_ms_max.min(self.clock.humans_left_ms()),
         });
+        let answer = match self.take_answer(pending.question()) {
+            Some(RecordedAnswer::Counts(answer)) => Some(answer),
+            Some(RecordedAnswer::Void(why)) => {
+                pending.note_unused_answer(why);
+                None
+            }
+            None => None,
+        };
         let question = pending.question().clone();
         let asked = AskedEntry {
             call: question.call,
@@ -67,7 +76,6 @@ impl Run {
             outcome_of: question.outcome_of.clone(),
             masked: false,
         };
-        let stored = self.stored_answer(&question);
         let stage = CallStage::Asking {
             pending,
             since_ms: self.clock.host_ms(),
@@ -75,7 +83,7 @@ impl Run {
         };
         self.calls.put(call, stage);
         self.append(Body::Asked(Box::new(asked)), false);
-        match stored {
+        match answer {
             Some(answer) => self.answered(call, answer),
             None => self.out.ask(question),
         }

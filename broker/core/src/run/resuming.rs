@@ -38,7 +38,18 @@ pub(super) struct Resuming {
     /// Reused outcomes that the script has not got yet.
     waiting: Vec<ReusedOutcome>,
     conditions: RecordedConditions,
+    /// Answers that people gave while no process ran, and that no run has used.
     answers: Vec<StoredAnswer>,
+    /// Whether the rules are those under which the answers were given.
+    has_same_rules: bool,
+}
+
+/// An answer that was recorded while no process ran, for a question that is put now.
+#[derive(Debug)]
+pub(super) enum RecordedAnswer {
+    Counts(Answer),
+    /// The answer does not count, for this reason.
+    Void(String),
 }
 
 #[derive(Debug)]
@@ -67,7 +78,7 @@ impl Run {
             mut ledger,
             labels: _,
             same_servers,
-            mut answers,
+            answers,
             reads_max_age_ms,
         } = resume;
         self.spec.seed = seed;
@@ -78,10 +89,7 @@ impl Run {
             conditions.accept_target(server, target);
         }
         let context = &self.spec.decision_context;
-        // An answer that was given under other rules counts no more.
-        if !conditions.has_same_rules(&context.rules) {
-            answers.clear();
-        }
+        let has_same_rules = conditions.has_same_rules(&context.rules);
         let replay = match mode {
             ResumeMode::Continue(recording)
                 if may_replay(&recording, &conditions, &ledger, context) =>
@@ -101,6 +109,7 @@ impl Run {
             waiting: Vec::new(),
             conditions,
             answers,
+            has_same_rules,
         });
     }
 
@@ -457,23 +466,43 @@ impl Run {
         replay.map_or_else(Vec::new, |replay| replay.held)
     }
 
-    /// Returns the answer that a person gave to the same question of an earlier run, about the same
-    /// server.
-    pub(super) fn stored_answer(&mut self, question: &Question) -> Option<Answer> {
+    /// Takes the answer that a person gave to this question of an earlier run. It counts if the rules,
+    /// the server and everything that the person was shown are the same.
+    pub(super) fn take_answer(&mut self, question: &Question) -> Option<RecordedAnswer> {
         let catalog = &self.spec.decision_context.catalog;
         let resuming = self.resuming.as_mut()?;
-        let conditions = &resuming.conditions;
-        if !conditions.has_same_target(&question.tool, catalog) {
-            return None;
-        }
         let shown = question.shown_digest();
         let mut answers = resuming.answers.iter();
-        let at = answers.position(|it| it.about.call == question.call && it.shown == shown)?;
-        Some(match resuming.answers.remove(at).answer {
-            StoredAnswerWord::AllowOnce => Answer::AllowOnce,
-            StoredAnswerWord::AllowDeclassified => Answer::AllowDeclassified,
-            StoredAnswerWord::Refuse => Answer::Refuse,
-        })
+        let is_same = |it: &StoredAnswer| it.about.call == question.call && it.shown == shown;
+        let same = answers.position(is_same);
+        let mut answers = resuming.answers.iter();
+        let at = same.or_else(|| answers.position(|it| it.about.call == question.call))?;
+        let given = resuming.answers.remove(at);
+        let server = &question.tool.server;
+        let changed = if !resuming.has_same_rules {
+            "the rules have changed".to_owned()
+        } else if !resuming.conditions.has_same_target(&question.tool, catalog) {
+            format!(
+                "the command, address, variables or headers of the server `{}` have changed",
+                server.0
+            )
+        } else if same.is_none() {
+            "the call, its description or its facts have changed".to_owned()
+        } else {
+            return Some(RecordedAnswer::Counts(match given.answer {
+                StoredAnswerWord::AllowOnce => Answer::AllowOnce,
+                StoredAnswerWord::AllowDeclassified => Answer::AllowDeclassified,
+                StoredAnswerWord::Refuse => Answer::Refuse,
+            }));
+        };
+        let answer = match given.answer {
+            StoredAnswerWord::AllowOnce | StoredAnswerWord::AllowDeclassified => "allow",
+            StoredAnswerWord::Refuse => "refuse",
+        };
+        Some(RecordedAnswer::Void(format!(
+            "an earlier answer to this question, `{answer}`, no longer counts, because {changed} since \
+             then"
+        )))
     }
 
     /// Notes whether the result of a repeated call differs from the earlier one.

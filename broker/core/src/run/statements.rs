@@ -79,7 +79,7 @@ impl Run {
         if pending.question().reasons.len() >= RETRIES_MAX {
             return self.block_asked(pending);
         }
-        pending.note_bad_answer(bad.to_string());
+        pending.note_unused_answer(bad.to_string());
         let stage = CallStage::Asking {
             pending,
             since_ms: self.clock.host_ms(),

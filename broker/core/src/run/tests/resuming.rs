@@ -169,6 +169,18 @@ impl ChainStory {
         self.chain.apply(ChainRecord::Answer(answer)).unwrap();
     }
 
+    /// Returns why an earlier answer does not count, as the latest question of the newest run says it.
+    fn void_answer(&self) -> Option<String> {
+        let journal = read(self.sealed.1.as_bytes()).unwrap();
+        let mut lines = journal.lines.iter().rev();
+        let reasons = lines.find_map(|line| match &line.body {
+            Body::Asked(asked) => Some(asked.reasons.clone()),
+            _ => None,
+        });
+        let mut reasons = reasons.into_iter().flatten();
+        reasons.find(|it| it.starts_with("an earlier answer"))
+    }
+
     /// Returns the facts of the latest decision of the newest run.
     fn latest_facts(&self) -> Facts {
         let journal = read(self.sealed.1.as_bytes()).unwrap();
@@ -707,6 +719,52 @@ fn suspended_run_takes_answer_in_another_process() {
     (story.chain, story.journals) = (chain, journals);
     assert!(story.start("b", "s", same));
     assert_eq!(story.hear(waits(&[(0, 1)])), ["ask 1"]);
+}
+
+#[test]
+fn question_says_why_an_earlier_answer_no_longer_counts() {
+    let mut story = ChainStory::new(&["ask *"]);
+    story.suspend_after_ms = Some(60_000);
+    story.start("a", "s", same);
+    story.hear(waits(&[(0, 1)]));
+    assert_eq!(story.void_answer(), None);
+    story.at_ms += 60_000;
+    story.hear(Event::Woke);
+    story.close();
+    let Some(Body::Asked(asked)) = story.journals[0].of_call(CallId(1)).next() else {
+        panic!("the question is recorded")
+    };
+    let shown = asked.shown;
+    story.allow(1, shown);
+    let (chain, journals) = (story.chain.clone(), story.journals.clone());
+    type Change = fn(&mut RunSpec);
+    let cases: [(&[&str], Change, Option<&str>); 4] = [
+        (&["ask *"], same, None),
+        (&["ask fs.*"], same, Some("because the rules have changed")),
+        (
+            &["ask *"],
+            other_target,
+            Some("of the server `fs` have changed"),
+        ),
+        (
+            &["ask *"],
+            other_descriptions,
+            Some("its description or its facts have changed"),
+        ),
+    ];
+    for (rules, change, expected) in cases {
+        let mut story = ChainStory::new(rules);
+        (story.chain, story.journals) = (chain.clone(), journals.clone());
+        story.start("b", "s", change);
+        let heard = story.hear(waits(&[(0, 1)]));
+        let Some(expected) = expected else {
+            assert_eq!(heard, ["call 1"]);
+            continue;
+        };
+        assert_eq!(heard, ["ask 1"], "{expected}");
+        let why = story.void_answer().unwrap_or_default();
+        assert!(why.contains("`allow`") && why.contains(expected), "{why}");
+    }
 }
 
 #[test]
