@@ -94,7 +94,7 @@ pub use entropy::EntropyError;
 pub(crate) use policies::{problems as policy_problems, rules_of, vocabulary_of};
 pub(crate) use resume::READS_MAX_AGE;
 pub use resume::ResumeOptions;
-pub use run_context::{IdleFlag, ReachedLabels, RunContext};
+pub use run_context::{IdleFlag, ReachedLabels, RunContext, SuspendedFlag};
 pub use run_handle::RunHandle;
 pub use script::{CheckPolicy, Script};
 pub use script_check::CheckReport;
@@ -350,6 +350,7 @@ impl Broker {
             .with_shares(shares.clone())
             .with_reached(context.reached)
             .with_rest(context.rest)
+            .with_suspended(context.suspended)
             .with_approver(context.approver.as_deref())
             .with_client_bridge(
                 context

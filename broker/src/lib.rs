@@ -61,7 +61,7 @@ pub use approver::Approver;
 pub use broker::{
     Broker, BuildError, Builder, Cancel, CheckPolicy, CheckReport, DescribedTools, EntropyError,
     IdleFlag, InProcessTool, ReachedLabels, ResumeOptions, RunContext, RunHandle, Script,
-    ServerState, ServerStatus, ToolDiscovery, ToolFailure,
+    ServerState, ServerStatus, SuspendedFlag, ToolDiscovery, ToolFailure,
 };
 pub use extract::{ExtractionFuture, ExtractionRequest, Extractor};
 pub use run_event::RunEvent;

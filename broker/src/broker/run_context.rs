@@ -2,6 +2,7 @@
 //! and the objects that answer calls of airlock's own tools.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airlock_core::labels::Labels;
@@ -41,6 +42,8 @@ pub struct RunContext {
     pub reached: ReachedLabels,
     /// The flag that is set while the run only waits.
     pub rest: IdleFlag,
+    /// The flag that is set when the run is suspended.
+    pub suspended: SuspendedFlag,
 }
 
 impl fmt::Debug for RunContext {
@@ -75,6 +78,22 @@ impl IdleFlag {
     pub(crate) fn note(&self, is_there: bool) {
         self.0
             .send_if_modified(|it| std::mem::replace(it, is_there) != is_there);
+    }
+}
+
+/// A flag that is set when a run is suspended, before its open questions are withdrawn. Cheap to
+/// clone; all clones belong to the same run.
+#[derive(Debug, Clone, Default)]
+pub struct SuspendedFlag(Arc<AtomicBool>);
+
+impl SuspendedFlag {
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 

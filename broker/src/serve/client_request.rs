@@ -5,13 +5,14 @@
 use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::peer::{OpenRequests, Peer};
+use super::peer::{OpenRequest, OpenRequests, Peer};
 use crate::client_bridge::{AnswerDeadline, AnswerDeadlinePause, ClientReply};
 
 /// Maximum number of requests that one run has open at its host at the same time. Questions to the
@@ -136,12 +137,20 @@ impl ClientRequest {
     }
 }
 
-type RequestFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+/// A request that the run has withdrawn while the host held it.
+#[derive(Debug)]
+pub(super) struct WithdrawnRequest {
+    pub(super) key: String,
+    /// Dropping it withdraws the request at the host too.
+    pub(super) request: OpenRequest,
+}
+
+type RequestFuture<'a> = Pin<Box<dyn Future<Output = Option<WithdrawnRequest>> + Send + 'a>>;
 
 /// The requests of one run that are sent to the host as JSON-RPC requests, or wait to be sent.
 pub(super) struct InFlightClientRequests<'a> {
     peer: &'a Peer,
-    open: &'a OpenRequests,
+    open: &'a Arc<OpenRequests>,
     /// A person is asked one question at a time. airlock's own questions come before questions of
     /// servers.
     asking: Option<RequestFuture<'a>>,
@@ -151,7 +160,7 @@ pub(super) struct InFlightClientRequests<'a> {
 }
 
 impl<'a> InFlightClientRequests<'a> {
-    pub(super) fn new(peer: &'a Peer, open: &'a OpenRequests) -> Self {
+    pub(super) fn new(peer: &'a Peer, open: &'a Arc<OpenRequests>) -> Self {
         Self {
             peer,
             open,
@@ -178,8 +187,9 @@ impl<'a> InFlightClientRequests<'a> {
         self.go_on();
     }
 
-    /// Waits until one request has been answered or withdrawn, and sends the next.
-    pub(super) async fn settled(&mut self) {
+    /// Waits until one request has been answered or withdrawn, and sends the next. Returns a question
+    /// to the person that was withdrawn.
+    pub(super) async fn settled(&mut self) -> Option<WithdrawnRequest> {
         let Self { asking, others, .. } = self;
         let answered = async {
             match asking.as_mut() {
@@ -187,14 +197,20 @@ impl<'a> InFlightClientRequests<'a> {
                 None => pending().await,
             }
         };
-        let is_answer = tokio::select! {
-            () = answered => true,
-            Some(()) = others.next() => false,
+        let (is_question, withdrawn) = tokio::select! {
+            withdrawn = answered => (true, withdrawn),
+            Some(_) = others.next() => (false, None),
         };
-        if is_answer {
+        if is_question {
             self.asking = None;
         }
         self.go_on();
+        withdrawn
+    }
+
+    /// Returns the question that the host still holds, after the run has withdrawn it.
+    pub(super) async fn last_question(mut self) -> Option<WithdrawnRequest> {
+        self.asking.take()?.await
     }
 
     fn go_on(&mut self) {
@@ -219,21 +235,31 @@ fn next(waiting: &mut VecDeque<ClientRequest>) -> Option<ClientRequest> {
     std::iter::from_fn(|| waiting.pop_front()).find(|client_request| !client_request.is_withdrawn())
 }
 
-async fn carry(peer: &Peer, open: &OpenRequests, mut client_request: ClientRequest) {
+/// Sends a request to the host and delivers the reply. Returns the request if it is withdrawn before.
+async fn carry(
+    peer: &Peer,
+    open: &Arc<OpenRequests>,
+    mut client_request: ClientRequest,
+) -> Option<WithdrawnRequest> {
     client_request.begin();
     let ClientRequest {
+        key,
         method,
         params,
         mut reply,
         ..
     } = client_request;
-    let asked = peer.ask(open, method, &params);
+    let mut request = tokio::select! {
+        biased;
+        () = reply.closed() => return None,
+        sent = peer.ask(open, method, &params) => sent?,
+    };
     tokio::select! {
         biased;
-        // The request was withdrawn.
-        () = reply.closed() => {}
-        said = asked => drop(reply.send(said)),
+        () = reply.closed() => return Some(WithdrawnRequest { key, request }),
+        said = request.reply() => drop(reply.send(said)),
     }
+    None
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::client_request::{ClientRequest, DeliveryMode};
 use super::logging::LogForwarder;
-use crate::broker::{Broker, Cancel, IdleFlag, ReachedLabels, RunHandle};
+use crate::broker::{Broker, Cancel, IdleFlag, ReachedLabels, RunHandle, SuspendedFlag};
 use crate::client_bridge::{CallProgress, ProgressReports};
 use crate::run_event::RunEvent;
 
@@ -52,6 +52,7 @@ pub(super) struct RunLinks {
     pub(super) reports: Option<ProgressReports>,
     pub(super) reached: ReachedLabels,
     pub(super) rest: IdleFlag,
+    pub(super) suspended: SuspendedFlag,
 }
 
 /// The facts about a script that are needed to report the result of its run.

@@ -6,6 +6,7 @@ mod details;
 mod follow;
 mod full_listing;
 mod handoff;
+mod late_answers;
 mod read;
 mod resumable;
 mod resume;

@@ -2,7 +2,7 @@
 //! request.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -50,41 +50,49 @@ impl Peer {
         self.outbox.try_send(message).is_ok()
     }
 
-    /// Sends a request to the host and waits for the reply. Returns `ClientReply::Nothing` if the
-    /// host has disconnected. Dropping the future withdraws the request.
+    /// Sends a request to the host. Returns `None` if the host has disconnected. Dropping the future
+    /// withdraws the request.
     pub(super) async fn ask(
         &self,
-        open: &OpenRequests,
+        open: &Arc<OpenRequests>,
         method: &str,
         params: &Value,
-    ) -> ClientReply {
+    ) -> Option<OpenRequest> {
         let (id, answer) = open.begin();
         let mut asked = OpenRequest {
-            peer: self,
-            open,
+            outbox: self.outbox.downgrade(),
+            open: Arc::clone(open),
             id,
+            answer,
             is_sent: false,
         };
         asked.is_sent = self
             .send(jsonrpc::request(id, method, &params.to_string()))
             .await;
-        if asked.is_sent {
-            answer.await.unwrap_or(ClientReply::Nothing)
-        } else {
-            ClientReply::Nothing
-        }
+        asked.is_sent.then_some(asked)
     }
 }
 
-/// One request to the host. Withdrawn on drop, unless it was answered.
-struct OpenRequest<'a> {
-    peer: &'a Peer,
-    open: &'a OpenRequests,
+/// One request to the host. Withdrawn on drop, unless it was answered. It does not keep the connection
+/// open.
+#[derive(Debug)]
+pub(super) struct OpenRequest {
+    outbox: mpsc::WeakSender<Vec<u8>>,
+    open: Arc<OpenRequests>,
     id: u64,
+    answer: oneshot::Receiver<ClientReply>,
     is_sent: bool,
 }
 
-impl Drop for OpenRequest<'_> {
+impl OpenRequest {
+    /// Waits for the reply. Returns `ClientReply::Nothing` if none can come any more.
+    pub(super) async fn reply(&mut self) -> ClientReply {
+        let answer = (&mut self.answer).await;
+        answer.unwrap_or(ClientReply::Nothing)
+    }
+}
+
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         let waiting = self.open.lock().waiting.remove(&self.id);
         if waiting.is_some() && self.is_sent {
@@ -92,7 +100,9 @@ impl Drop for OpenRequest<'_> {
             let params = json!({"requestId": self.id, "reason": reason}).to_string();
             let cancelled = jsonrpc::notification("notifications/cancelled", &params);
             // If the queue is full, the host does not learn of the withdrawal.
-            let _ = self.peer.outbox.try_send(cancelled);
+            if let Some(outbox) = self.outbox.upgrade() {
+                let _ = outbox.try_send(cancelled);
+            }
         }
     }
 }
@@ -141,12 +151,24 @@ mod tests {
     use crate::upstream::jsonrpc::IncomingMessage;
     use serde_json::json;
 
+    async fn reply(
+        peer: &Peer,
+        open: &Arc<OpenRequests>,
+        method: &str,
+        params: &Value,
+    ) -> ClientReply {
+        match peer.ask(open, method, params).await {
+            Some(mut asked) => asked.reply().await,
+            None => ClientReply::Nothing,
+        }
+    }
+
     #[tokio::test]
     async fn reply_reaches_only_its_request() {
         let (outbox, mut sent) = mpsc::channel(4);
-        let (peer, open) = (Peer::new(outbox), OpenRequests::default());
+        let (peer, open) = (Peer::new(outbox), Arc::default());
         let params = json!({"message": "?"});
-        let asking = peer.ask(&open, "elicitation/create", &params);
+        let asking = reply(&peer, &open, "elicitation/create", &params);
         let host = async {
             let request = sent.recv().await.unwrap();
             let text = String::from_utf8(request).unwrap();
@@ -168,9 +190,9 @@ mod tests {
     #[tokio::test]
     async fn host_refusal_is_an_error_reply() {
         let (outbox, _sent) = mpsc::channel(4);
-        let (peer, open) = (Peer::new(outbox), OpenRequests::default());
+        let (peer, open) = (Peer::new(outbox), Arc::default());
         let params = json!({});
-        let asking = peer.ask(&open, "sampling/createMessage", &params);
+        let asking = reply(&peer, &open, "sampling/createMessage", &params);
         let host = async {
             let message = br#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}"#;
             let IncomingMessage::Answer { id, answer } = jsonrpc::parse(message) else {
@@ -186,9 +208,9 @@ mod tests {
     #[tokio::test]
     async fn abandoned_request_is_cancelled() {
         let (outbox, mut sent) = mpsc::channel(4);
-        let (peer, open) = (Peer::new(outbox), OpenRequests::default());
+        let (peer, open) = (Peer::new(outbox), Arc::default());
         let params = json!({});
-        let asking = peer.ask(&open, "elicitation/create", &params);
+        let asking = reply(&peer, &open, "elicitation/create", &params);
         let short = std::time::Duration::from_millis(5);
         assert!(tokio::time::timeout(short, asking).await.is_err());
         sent.recv().await.unwrap();
@@ -202,8 +224,8 @@ mod tests {
     async fn disconnected_host_replies_nothing() {
         let (outbox, sent) = mpsc::channel(4);
         drop(sent);
-        let open = OpenRequests::default();
-        let said = Peer::new(outbox).ask(&open, "x", &json!({})).await;
+        let open = Arc::default();
+        let said = reply(&Peer::new(outbox), &open, "x", &json!({})).await;
         assert_eq!(said, ClientReply::Nothing);
         assert!(open.lock().waiting.is_empty());
     }

@@ -13,6 +13,7 @@ use airlock_core::session::{DisclosedTools, RateLimited, Session};
 use airlock_core::shared_state::SharedState;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
 
 use super::followed_run::FollowedRun;
 use super::host_limits;
@@ -46,7 +47,7 @@ pub(super) struct HostSession {
     pub(super) id: String,
     /// Where the session's labels, disclosures and grants are stored.
     record: OnceLock<HostRecord>,
-    pub(super) open: OpenRequests,
+    pub(super) open: Arc<OpenRequests>,
     /// Messages unrelated to requests, for a host of the older era over HTTP.
     pub(super) replay: SseReplayBuffer,
     /// One permit per call in progress.
@@ -89,6 +90,9 @@ struct State {
     is_listening: bool,
     requests: HashMap<String, Cancel>,
     suspended: HashMap<String, FollowedRun>,
+    /// The forms that the host still shows about suspended runs, by the ids of the runs. Each task
+    /// waits for one answer and records it.
+    late_forms: HashMap<String, JoinSet<()>>,
     /// The resources that the host subscribed to, in the older era.
     subscriptions: HostSubscriptions,
     /// URL elicitations that the person was asked to complete: the server, its id, and the id that
@@ -124,7 +128,7 @@ impl HostSession {
         Self {
             id,
             record: OnceLock::new(),
-            open: OpenRequests::default(),
+            open: Arc::default(),
             replay: SseReplayBuffer::default(),
             call_slots: Arc::new(Semaphore::new(settings.calls_in_flight_max)),
             silent: watch::Sender::new(false),
@@ -145,6 +149,7 @@ impl HostSession {
                 is_listening: false,
                 requests: HashMap::new(),
                 suspended: HashMap::new(),
+                late_forms: HashMap::new(),
                 subscriptions: HostSubscriptions::new(),
                 to_open: VecDeque::new(),
             }),
@@ -546,6 +551,7 @@ impl HostSession {
             .drain()
             .for_each(|(_, cancel)| cancel.abandon(why));
         state.suspended.clear();
+        state.late_forms.clear();
         state.subscriptions.clear();
         self.replay.end();
     }
@@ -561,6 +567,23 @@ impl HostSession {
         }
         state.suspended.insert(key, run);
         Ok(())
+    }
+
+    /// Keeps the forms that the host still shows about a suspended run.
+    pub(super) fn keep_forms(&self, run: &str, forms: JoinSet<()>) {
+        if !forms.is_empty() {
+            self.lock().late_forms.insert(run.to_owned(), forms);
+        }
+    }
+
+    /// Whether the host still shows a form about a suspended run.
+    pub(super) fn has_forms(&self, run: &str) -> bool {
+        self.lock().late_forms.contains_key(run)
+    }
+
+    /// Takes the forms that the host still shows about a suspended run. Dropping them withdraws them.
+    pub(super) fn take_forms(&self, run: &str) -> Option<JoinSet<()>> {
+        self.lock().late_forms.remove(run)
     }
 
     /// Takes a waiting run by its key. Only one caller can take it and continue it.

@@ -358,7 +358,7 @@ fn older_host_is_asked_again_when_it_resumes() {
     );
     let paused = page.answer(1);
     assert_eq!(paused["structuredContent"]["status"], "paused", "{paused}");
-    assert!(text(&paused).contains("to ask the user again"), "{paused}");
+    assert!(text(&paused).contains("which is still open"), "{paused}");
     let run = paused["structuredContent"]["run"].clone();
     drop(serving);
     // This process waits for longer, so that the answer comes in time.
@@ -374,6 +374,77 @@ fn older_host_is_asked_again_when_it_resumes() {
     assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
     assert_eq!(made(&stage.home), ["r", "a"]);
     stage.home.verify_all();
+}
+
+#[test]
+fn answer_counts_that_older_host_brings_after_the_run_was_suspended() {
+    let stage = Stage::new("suspend_after = \"20ms\"\n");
+    let args = stage.args(["--ask", "w.create"]);
+    let args = [&args[..], &["--pause-after", "20ms"]].concat();
+    let serving = ServeProcess::start_in(Home::new(), args);
+    let session = serving.session_of("ada", &json!({"elicitation": {}}));
+    let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+    let mut page = session.begin(1, "tools/call", &params);
+    let asked = page.told("elicitation/create");
+    let message = page.next_message().expect("the result");
+    assert_eq!(message["id"], 1, "the question was withdrawn: {message}");
+    let paused = &message["result"];
+    let run = paused["structuredContent"]["run"].clone();
+    assert!(text(paused).contains("which is still open"), "{paused}");
+    // While the form is open, no second question opens.
+    let still = session.call(2, "resume_run", &json!({ "run": run }));
+    assert_eq!(still["structuredContent"], paused["structuredContent"]);
+    assert_eq!(stage.home.journals().len(), 1);
+    let yes = json!({"action": "accept", "content": {"decision": "allow"}});
+    session.reply(&asked["id"], &yes);
+    let done = session.call(4, "resume_run", &json!({ "run": run }));
+    assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
+    assert_eq!(made(&stage.home), ["r", "a"]);
+    stage.home.verify_all();
+}
+
+#[test]
+fn answer_at_a_terminal_closes_the_form_of_a_suspended_run() {
+    let stage = Stage::new("suspend_after = \"20ms\"\n");
+    let home = Home::new();
+    let mut command = home.serve(stage.args(["--ask", "w.create"]));
+    let mut host = StdioHost::start(&mut command, &json!({"elicitation": {}}));
+    let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+    let paused = host.request("tools/call", &params);
+    let asked = host.wait_for(|it| it["method"] == "elicitation/create");
+    let run = &paused["structuredContent"]["run"];
+    stage.answer("allow");
+    let done = host.call("resume_run", &json!({ "run": run }));
+    assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
+    host.wait_for(|it| {
+        it["method"] == "notifications/cancelled" && it["params"]["requestId"] == asked["id"]
+    });
+}
+
+#[test]
+fn form_that_is_closed_without_an_answer_is_shown_again() {
+    let stage = Stage::new("suspend_after = \"20ms\"\n");
+    let home = Home::new();
+    let mut command = home.serve(stage.args(["--ask", "w.create"]));
+    let mut host = StdioHost::start(&mut command, &json!({"elicitation": {}}));
+    let params = json!({"name": "run_script", "arguments": {"code": CODE}});
+    let paused = host.request("tools/call", &params);
+    let run = &paused["structuredContent"]["run"];
+    let reply = |host: &mut StdioHost, result: Value| {
+        let asked = host.wait_for(|it| it["method"] == "elicitation/create");
+        host.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+    };
+    reply(&mut host, json!({"action": "cancel"}));
+    let again = host.call("resume_run", &json!({ "run": run }));
+    assert_ne!(again["structuredContent"]["run"], *run, "{again}");
+    reply(
+        &mut host,
+        json!({"action": "accept", "content": {"decision": "allow"}}),
+    );
+    let run = &again["structuredContent"]["run"];
+    let done = host.call("resume_run", &json!({ "run": run }));
+    assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
+    assert_eq!(made(&stage.home), ["r", "a"]);
 }
 
 #[test]

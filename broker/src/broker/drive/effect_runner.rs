@@ -9,6 +9,7 @@ use airlock_core::decide::{Answer, AuthorizedCall, CallParts, Question};
 use airlock_core::effect::{Effect, Event, GuestStop};
 use airlock_core::grant::Use;
 use airlock_core::id::{CallId, GrantId, RunId};
+use airlock_core::journal::Body;
 use airlock_core::limits::Limits;
 use airlock_core::outcome::{LostCause, Reply};
 use airlock_core::report::Report;
@@ -24,7 +25,8 @@ use super::journal_writer::JournalWriteError;
 use super::redact::{self, ReadSources};
 use crate::approver::{Approver, SettledCall};
 use crate::broker::{
-    CallContext, Cancel, IdleFlag, Inner, ReachedLabels, RunSharing, ToolDiscovery, tool_discovery,
+    CallContext, Cancel, IdleFlag, Inner, ReachedLabels, RunSharing, SuspendedFlag, ToolDiscovery,
+    tool_discovery,
 };
 use crate::client_bridge::{AnswerDeadline, ClientBridge};
 use crate::deadline::{Deadline, DeadlinePause};
@@ -50,6 +52,7 @@ pub(crate) struct EffectRunner<'a> {
     shares: RunSharing,
     reached: ReachedLabels,
     pub(super) rest: IdleFlag,
+    suspended: SuspendedFlag,
     journal: JournalWriter,
     watch: &'a mut dyn FnMut(RunEvent),
     guest: Option<Guest>,
@@ -96,6 +99,7 @@ impl<'a> EffectRunner<'a> {
             shares: RunSharing::default(),
             reached: ReachedLabels::default(),
             rest: IdleFlag::default(),
+            suspended: SuspendedFlag::default(),
             journal,
             watch,
             guest: None,
@@ -165,6 +169,11 @@ impl<'a> EffectRunner<'a> {
     /// Sets the flag that reports whether the run only waits.
     pub(crate) fn with_rest(self, rest: IdleFlag) -> Self {
         Self { rest, ..self }
+    }
+
+    /// Sets the flag that reports whether the run is suspended.
+    pub(crate) fn with_suspended(self, suspended: SuspendedFlag) -> Self {
+        Self { suspended, ..self }
     }
 
     /// Reports the labels that have reached the run. Called before every effect that could reveal
@@ -273,6 +282,9 @@ impl<'a> EffectRunner<'a> {
 
     fn flush(&mut self) -> Result<(), JournalWriteError> {
         let written = self.journal.flush()?;
+        if written.iter().any(|it| matches!(it, Body::Suspended(_))) {
+            self.suspended.set();
+        }
         for mut event in written.into_iter().filter_map(RunEvent::from_body) {
             redact::event(&self.broker.secrets, &mut event);
             self.tell_approver(&event);

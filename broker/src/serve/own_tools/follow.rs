@@ -16,9 +16,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::OwnToolAnswer;
 use super::handoff::{self, suspend_for_approver, suspend_for_host};
+use super::late_answers;
 use crate::client_bridge::ProgressReports;
 use crate::run_event::RunEvent;
-use crate::serve::client_request::{DeliveryMode, InFlightClientRequests};
+use crate::serve::client_request::{DeliveryMode, InFlightClientRequests, WithdrawnRequest};
 use crate::serve::content_blocks;
 use crate::serve::context::ServeContext;
 use crate::serve::followed_run::{FollowedRun, FollowedScript, UnaskedCalls, next_report};
@@ -39,6 +40,8 @@ enum FollowOutcome {
         unasked: UnaskedCalls,
         /// The calls whose questions the host refused itself.
         passed_on: HashSet<CallId>,
+        /// The questions that the host still shows, although the run was suspended.
+        forms: Vec<WithdrawnRequest>,
     },
     /// The host has to answer the requests in [`FollowedRun::handed`].
     Wants(Box<FollowedRun>),
@@ -102,14 +105,15 @@ pub(super) async fn follow(
 
 /// Follows a run like [`follow`], and returns a run that is suspended.
 async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) -> FollowResult {
-    let script = run.script.clone();
+    let (script, broker) = (run.script.clone(), run.links.broker.clone());
     let pause_after = request.limits(context.settings()).pause_after;
-    let (report, unasked, passed_on) = match wait(run, request, pause_after).await {
+    let (report, unasked, passed_on, forms) = match wait(run, request, pause_after).await {
         FollowOutcome::Over {
             report,
             unasked,
             passed_on,
-        } => (report, unasked, passed_on),
+            forms,
+        } => (report, unasked, passed_on, forms),
         FollowOutcome::Wants(run) => {
             return FollowResult::Answered(suspend_for_host(context, request, *run));
         }
@@ -121,8 +125,10 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
         request.session.note_ended_run(&carried.labels);
     }
     if report.status == Status::Paused {
+        let run = RunId(report.run.into());
+        late_answers::keep_forms(request, &broker, &run, forms);
         return FollowResult::Suspended(Box::new(SuspendedRun {
-            run: RunId(report.run.into()),
+            run,
             script,
             passed_on,
             answers: Vec::new(),
@@ -160,6 +166,7 @@ async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) ->
     let mut patience = WaitLimit::new(pause_after);
     let broker = run.links.broker.clone();
     let before_send = |server: &ServerName| request.session.hear_from(&broker, server);
+    let mut forms = Vec::new();
     loop {
         patience.waits = !run.asked_elsewhere.is_empty() && carrying.is_idle();
         tokio::select! {
@@ -193,7 +200,11 @@ async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) ->
                     DeliveryMode::Request => carrying.carry(client_request),
                 }
             }
-            () = carrying.settled() => {}
+            // The answer to a question of a suspended run counts when it comes. Other questions that
+            // were withdrawn are withdrawn at the host too.
+            withdrawn = carrying.settled() => {
+                forms.extend(withdrawn.filter(|_| run.links.suspended.is_set()));
+            }
             Some(call) = run.links.passed_on.recv() => run.note_passed_on(call),
             report = next_report(&mut run.links.reports) => {
                 before_send(&report.server);
@@ -212,7 +223,9 @@ async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) ->
             () = patience.ends() => return FollowOutcome::Waits(Box::new(run)),
         }
     }
-    drop(carrying);
+    if run.links.suspended.is_set() {
+        forms.extend(carrying.last_question().await);
+    }
     let rest = run.links.reports.as_mut().map(ProgressReports::take_rest);
     for report in rest.unwrap_or_default() {
         before_send(&report.server);
@@ -230,6 +243,7 @@ async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) ->
         report,
         unasked,
         passed_on,
+        forms,
     }
 }
 

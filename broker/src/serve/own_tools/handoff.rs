@@ -63,6 +63,10 @@ pub(super) fn suspend_for_approver(request: &Request, run: FollowedRun) -> OwnTo
 
 /// Returns the `paused` result of a run that was suspended: it waits for a person, and has no process.
 pub(super) fn waits(request: &Request, broker: &Broker, run: &str) -> OwnToolAnswer {
+    if request.session.has_forms(run) {
+        let place = "in the host's form, which is still open";
+        return paused(run, place, "after the user has answered it,");
+    }
     if request.reaches_person() {
         let place = "and the run was suspended because no answer came";
         return paused(run, place, "to ask the user again,");

@@ -26,6 +26,21 @@ pub(super) enum FoundRun {
     Ended(Box<EndedRun>),
 }
 
+impl FoundRun {
+    /// Returns the run that can be resumed.
+    pub(super) fn open_run(&self) -> Option<RunId> {
+        match self {
+            Self::Open(recorded) => Some(recorded.run.clone()),
+            Self::Ended(_) => None,
+        }
+    }
+
+    /// Whether the run still waits for the answers to its questions.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, Self::Open(recorded) if recorded.waits)
+    }
+}
+
 /// What the journal holds of the end of a run.
 pub(super) struct EndedRun {
     pub(super) report: Report,
@@ -36,6 +51,8 @@ pub(super) struct EndedRun {
 
 /// A run that did not end, with its recorded script.
 pub(super) struct RecordedRun {
+    /// The newest run of the chain, which is the one that is resumed.
+    pub(super) run: RunId,
     /// The script, in the form that resumes the run.
     pub(super) script: Script,
     /// Whether the run is suspended, has unanswered questions and no answers, and its rules are
@@ -58,7 +75,8 @@ pub(super) async fn edited(
     .await
 }
 
-/// Returns the recorded script of a run that did not end, or the recorded result of one that did.
+/// Returns the recorded script of a run that did not end, or the recorded result of one that did. If
+/// another run has resumed the run and has ended or is suspended, that one counts.
 pub(super) async fn recorded(
     tool_index: &ToolIndex,
     request: &Request,
@@ -79,10 +97,17 @@ pub(super) async fn recorded(
             });
             return Ok(FoundRun::Ended(Box::new(ended?)));
         }
-        let stored = stored.of_newest(&id).map_err(|error| refusal(&error))?;
+        let newest = stored.journals.last();
+        let is_suspended = newest.is_some_and(|newest| newest.suspended().is_some());
+        // A run that was resumed without an answer was suspended again, under another id.
+        let stored = match is_own && is_suspended {
+            true => stored,
+            false => stored.of_newest(&id).map_err(|error| refusal(&error))?,
+        };
         let rules = stored.newest_started().map(|started| &started.rules);
         let has_same_rules = rules.is_some_and(|rules| *rules == broker.rules().to_lines());
         Ok(FoundRun::Open(Box::new(RecordedRun {
+            run: stored.chain.newest().clone(),
             waits: has_same_rules && !stored.has_answers() && !stored.open_questions().is_empty(),
             script: resuming(broker, &stored, None)?,
         })))
@@ -129,11 +154,11 @@ fn ended(stored: &StoredChain) -> Option<EndedRun> {
 
 /// Records answers to questions of a suspended run.
 pub(super) async fn store_answers(
-    tool_index: &ToolIndex,
+    broker: &Broker,
     run: &RunId,
     answers: Vec<(CallRef, Answer)>,
 ) -> Result<(), OwnToolAnswer> {
-    let (broker, run) = (tool_index.broker.clone(), run.clone());
+    let (broker, run) = (broker.clone(), run.clone());
     blocking(move || {
         let stored = broker.store_answers(&run, &answers, host_approver::USER);
         stored.map_err(|error| refusal(&error))

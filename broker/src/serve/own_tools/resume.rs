@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::follow::{FollowResult, SuspendedRun};
 use super::resumable::{FoundRun, RecordedRun};
 use super::run::start;
-use super::{OwnToolAnswer, follow, handoff, resumable, run};
+use super::{OwnToolAnswer, follow, handoff, late_answers, resumable, run};
 use crate::broker::tool_index::args::{only, text_of};
 use crate::broker::tool_index::{RESUME, ToolIndex};
 use crate::serve::context::ServeContext;
@@ -71,7 +71,7 @@ pub(super) async fn take_answers(
         ..
     } = suspended;
     if !answers.is_empty()
-        && let Err(refusal) = resumable::store_answers(tool_index, &run, answers).await
+        && let Err(refusal) = resumable::store_answers(&tool_index.broker, &run, answers).await
     {
         return refusal;
     }
@@ -134,7 +134,19 @@ async fn resume(
     run: &str,
     followed: Option<FollowedScript>,
 ) -> Result<OwnToolAnswer, OwnToolAnswer> {
-    let RecordedRun { script, waits } = match resumable::recorded(tool_index, request, run).await? {
+    let mut found = resumable::recorded(tool_index, request, run).await?;
+    if let Some(open) = found.open_run()
+        && let Some(mut forms) = request.session.take_forms(&open.0)
+    {
+        let pause_after = request.limits(context.settings()).pause_after;
+        let answered = late_answers::are_answered(&mut forms, pause_after);
+        if found.waits() && request.cancel.or(answered).await != Some(true) {
+            request.session.keep_forms(&open.0, forms);
+        } else {
+            found = resumable::recorded(tool_index, request, run).await?;
+        }
+    }
+    let recorded = match found {
         FoundRun::Open(recorded) => *recorded,
         FoundRun::Ended(ended) => {
             // The labels are saved before the answer is sent.
@@ -147,9 +159,12 @@ async fn resume(
             return Ok(follow::ended(context, request, &ended.report, &script));
         }
     };
+    let RecordedRun { run, script, waits } = recorded;
+    let run = &*run.0;
     let broker = &tool_index.broker;
+    let is_asked_elsewhere = || !request.reaches_person() && broker.remind_person();
     // Another run would only put the same questions again.
-    if waits && !request.reaches_person() && broker.remind_person() {
+    if request.session.has_forms(run) || (waits && is_asked_elsewhere()) {
         return Ok(handoff::waits(request, broker, run));
     }
     run::check_disclosed(context, tool_index, request, (&script.text, &[])).await?;

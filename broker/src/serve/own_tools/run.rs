@@ -15,7 +15,9 @@ use crate::broker::tool_index::args::{names, only, text_of};
 use crate::broker::tool_index::details::describe;
 use crate::broker::tool_index::search::search_now;
 use crate::broker::tool_index::{RUN, ToolIndex};
-use crate::broker::{DescribedTools, IdleFlag, ReachedLabels, RunContext, Script, ToolDiscovery};
+use crate::broker::{
+    DescribedTools, IdleFlag, ReachedLabels, RunContext, Script, SuspendedFlag, ToolDiscovery,
+};
 use crate::client_bridge::ProgressSink;
 use crate::extract::Extractor;
 use crate::serve::client_request::ClientRequestQueue;
@@ -176,6 +178,7 @@ pub(super) async fn start(
         .unzip();
     let to_host = to_host.with_progress(progress_sink);
     let (reached, rest) = (ReachedLabels::default(), IdleFlag::default());
+    let suspended = SuspendedFlag::default();
     let (pass_on, passed_on) = mpsc::unbounded_channel();
     let by_host = || {
         Arc::new(HostApprover {
@@ -201,6 +204,7 @@ pub(super) async fn start(
         client_bridge: Some(Arc::new(to_host)),
         reached: reached.clone(),
         rest: rest.clone(),
+        suspended: suspended.clone(),
     };
     let running = broker.run_in(run_context, script);
     let links = RunLinks {
@@ -213,6 +217,7 @@ pub(super) async fn start(
         reports,
         reached,
         rest,
+        suspended,
     };
     let run = FollowedRun::new(running, links, followed);
     follow::follow(context, request, run).await
