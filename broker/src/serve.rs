@@ -24,6 +24,7 @@ mod notifications;
 mod offer;
 mod own_tools;
 mod passthrough;
+mod paused_runs;
 mod peer;
 mod progress;
 mod prompt;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::list_reads::ListReads;
 use super::notifications::HostNotifications;
+use super::paused_runs::PausedRuns;
 use super::resumed_runs::ResumedRuns;
 use super::rpc::{self, RpcErrorResponse};
 use super::seal::{Seal, SealKeyError};
@@ -48,6 +49,7 @@ struct Inner {
     list_reads: ListReads,
     notifications: HostNotifications,
     resumed_runs: ResumedRuns,
+    paused_runs: PausedRuns,
     /// The client capabilities declared to servers of the older era.
     declared: watch::Sender<Option<ClientCapabilities>>,
     /// Until this moment, requests wait for servers whose tools are not known yet.
@@ -123,6 +125,7 @@ impl ServeContext {
             list_reads: ListReads::default(),
             notifications: HostNotifications::default(),
             resumed_runs: ResumedRuns::default(),
+            paused_runs: PausedRuns::default(),
             declared: watch::Sender::new(None),
         })))
     }
@@ -168,6 +171,11 @@ impl ServeContext {
     /// Results of runs that hosts resumed by their id.
     pub(super) fn resumed_runs(&self) -> &ResumedRuns {
         &self.0.resumed_runs
+    }
+
+    /// The paused runs of hosts, by caller, script and input.
+    pub(super) fn paused_runs(&self) -> &PausedRuns {
+        &self.0.paused_runs
     }
 
     pub(super) fn latest_list(&self) -> Option<ListedTools> {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use airlock_core::id::CallId;
+use airlock_core::id::{CallId, Digest};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -28,6 +28,8 @@ pub(super) struct FollowedRun {
     pub(super) running: RunHandle,
     pub(super) links: RunLinks,
     pub(super) script: FollowedScript,
+    /// Identifies the caller, the script and its input.
+    pub(super) origin: Digest,
     run: String,
     pub(super) asked_elsewhere: HashSet<CallId>,
     /// Calls about which the broker's own approver was asked, because the host refused at once.
@@ -75,11 +77,17 @@ pub(super) enum UnaskedCalls {
 }
 
 impl FollowedRun {
-    pub(super) fn new(running: RunHandle, links: RunLinks, script: FollowedScript) -> Self {
+    pub(super) fn new(
+        running: RunHandle,
+        links: RunLinks,
+        script: FollowedScript,
+        origin: Digest,
+    ) -> Self {
         Self {
             running,
             links,
             script,
+            origin,
             run: String::new(),
             asked_elsewhere: HashSet::new(),
             passed_on: HashSet::new(),

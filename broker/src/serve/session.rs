@@ -569,6 +569,12 @@ impl HostSession {
         Ok(())
     }
 
+    /// Whether a run of this session was paused, and no request has continued it.
+    pub(super) fn has_paused(&self, run: &str) -> bool {
+        let state = self.lock();
+        state.suspended.values().any(|it| it.run() == run)
+    }
+
     /// Keeps the forms that the host still shows about a suspended run.
     pub(super) fn keep_forms(&self, run: &str, forms: JoinSet<()>) {
         if !forms.is_empty() {

@@ -394,6 +394,8 @@ fn answer_counts_that_older_host_brings_after_the_run_was_suspended() {
     // While the form is open, no second question opens.
     let still = session.call(2, "resume_run", &json!({ "run": run }));
     assert_eq!(still["structuredContent"], paused["structuredContent"]);
+    let repeated = session.run(3, CODE);
+    assert_eq!(repeated["structuredContent"]["run"], run, "{repeated}");
     assert_eq!(stage.home.journals().len(), 1);
     let yes = json!({"action": "accept", "content": {"decision": "allow"}});
     session.reply(&asked["id"], &yes);
@@ -445,6 +447,59 @@ fn form_that_is_closed_without_an_answer_is_shown_again() {
     let done = host.call("resume_run", &json!({ "run": run }));
     assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
     assert_eq!(made(&stage.home), ["r", "a"]);
+}
+
+#[test]
+fn same_script_is_not_started_again_while_its_run_is_paused() {
+    for keys in [
+        // Suspended at once.
+        "approver = \"later\"\n",
+        // Waiting in the session.
+        "approver = \"web\"\n",
+    ] {
+        for cell in CELLS {
+            let stage = Stage::new(keys);
+            let home = Home::new();
+            let browser = approval_page::browser(&home).display().to_string();
+            let env = [("BROWSER", browser.as_str())];
+            let args = stage.args(["--ask", "w.create"]);
+            let args = [&args[..], &["--pause-after", "20ms"]].concat();
+            let mut host = AnyHost::start_with(cell, home, &args, &env, "ada", json!({}));
+            let paused = host.run(CODE);
+            let run = &paused["structuredContent"]["run"];
+            let again = host.run(CODE);
+            assert_eq!(again["structuredContent"]["status"], "paused", "{again}");
+            assert_eq!(again["structuredContent"]["run"], *run, "{again}");
+            assert!(
+                text(&again).contains("no second run was started"),
+                "{again}"
+            );
+            assert!(text(&again).contains("resume_run"), "{again}");
+            assert_eq!(stage.home.journals().len(), 1, "{cell}: {keys}");
+            // Another input makes it another run.
+            let other = json!({"code": CODE, "input": 1});
+            let other = host.call("run_script", other);
+            assert_ne!(other["structuredContent"]["run"], *run, "{other}");
+            assert_eq!(stage.home.journals().len(), 2, "{cell}: {keys}");
+        }
+    }
+}
+
+#[test]
+fn same_script_starts_again_after_its_paused_run_was_resumed() {
+    let stage = Stage::new("approver = \"later\"\n");
+    let mut host = stage.host(CELLS[0], "ada", json!({}));
+    let paused = host.run(CODE);
+    let run = paused["structuredContent"]["run"].as_str().unwrap();
+    stage.answer("allow");
+    let again = host.run(CODE);
+    assert_eq!(again["structuredContent"]["run"], run, "{again}");
+    let done = resume(&mut host, run);
+    assert_eq!(done["structuredContent"]["value"], json!(DONE), "{done}");
+    let next = host.run(CODE);
+    assert_eq!(next["structuredContent"]["status"], "paused", "{next}");
+    assert_ne!(next["structuredContent"]["run"], run, "{next}");
+    assert!(!text(&next).contains("no second run"), "{next}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub(super) async fn follow(
 
 /// Follows a run like [`follow`], and returns a run that is suspended.
 async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) -> FollowResult {
-    let (script, broker) = (run.script.clone(), run.links.broker.clone());
+    let (script, origin, broker) = (run.script.clone(), run.origin, run.links.broker.clone());
     let pause_after = request.limits(context.settings()).pause_after;
     let (report, unasked, passed_on, forms) = match wait(run, request, pause_after).await {
         FollowOutcome::Over {
@@ -115,9 +115,11 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
             forms,
         } => (report, unasked, passed_on, forms),
         FollowOutcome::Wants(run) => {
+            context.paused_runs().note(origin, run.run());
             return FollowResult::Answered(suspend_for_host(context, request, *run));
         }
         FollowOutcome::Waits(run) => {
+            context.paused_runs().note(origin, run.run());
             return FollowResult::Answered(suspend_for_approver(request, *run));
         }
     };
@@ -126,6 +128,7 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
     }
     if report.status == Status::Paused {
         let run = RunId(report.run.into());
+        context.paused_runs().note(origin, &run.0);
         late_answers::keep_forms(request, &broker, &run, forms);
         return FollowResult::Suspended(Box::new(SuspendedRun {
             run,

@@ -76,10 +76,26 @@ pub(super) fn waits(request: &Request, broker: &Broker, run: &str) -> OwnToolAns
     paused(run, &place, "ask the user to answer, then")
 }
 
+/// Returns the `paused` result for a script that a paused run of the same caller has already begun.
+pub(super) fn begun_before(run: &str) -> OwnToolAnswer {
+    let why = format!(
+        "run {run} of the same script with the same input is paused, so no second run was started"
+    );
+    let next = format!(
+        "to continue that run, call resume_run with {{\"run\": \"{run}\"}}; to start another run all \
+         the same, change the script or its input"
+    );
+    paused_because(run, &why, &next)
+}
+
 /// Returns the result of a run that waits for a person.
 fn paused(run: &str, place: &str, first: &str) -> OwnToolAnswer {
     let why = format!("a call of the run waits for a person's approval, {place}");
     let next = format!("{first} call resume_run with {{\"run\": \"{run}\"}}; nothing is lost");
+    paused_because(run, &why, &next)
+}
+
+fn paused_because(run: &str, why: &str, next: &str) -> OwnToolAnswer {
     OwnToolAnswer::Done {
         text: format!("paused: {why}\nnext: {next}"),
         structured: Some(json!({"run": run, "status": "paused", "why": why, "next": next})),

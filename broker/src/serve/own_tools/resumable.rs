@@ -2,11 +2,13 @@
 //! from any session and any process. Journals are read away from the threads that answer requests.
 
 use airlock_core::decide::Answer;
-use airlock_core::id::RunId;
+use airlock_core::id::{Digest, RunId};
 use airlock_core::journal::Body;
 use airlock_core::labels::Labels;
 use airlock_core::report::{CanResume, Report, ReportedOutcome, Status};
 use airlock_core::resume::CallRef;
+use codegen::canonical;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::OwnToolAnswer;
@@ -210,6 +212,17 @@ async fn blocking<T: Send + 'static>(
 pub(super) fn origin(tool_index: &ToolIndex, request: &Request) -> String {
     let session = request.session.record();
     tool_index.broker.origin_in(session, &request.caller)
+}
+
+/// Returns a digest of the caller, the project, the script and its input.
+pub(super) fn origin_of_script(
+    tool_index: &ToolIndex,
+    request: &Request,
+    script: &Script,
+) -> Digest {
+    let input = String::from_utf8_lossy(&script.input);
+    let origin = origin(tool_index, request);
+    canonical::digest(&json!({"input": input, "origin": origin, "script": script.text}))
 }
 
 /// Returns the script that resumes the newest run of a chain; without a script, the recorded one.

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use airlock_core::code::Code;
+use airlock_core::id::Digest;
 use airlock_core::limits::Limit;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::{OwnToolAnswer, follow, resumable};
+use super::resumable::FoundRun;
+use super::{OwnToolAnswer, follow, handoff, resumable};
 use crate::approver::Approver;
 use crate::broker::tool_index::args::{names, only, text_of};
 use crate::broker::tool_index::details::describe;
@@ -135,6 +137,12 @@ pub(super) async fn start(
     script: Script,
     followed: FollowedScript,
 ) -> OwnToolAnswer {
+    let origin = resumable::origin_of_script(tool_index, request, &script);
+    if script.resume.is_none()
+        && let Some(run) = paused_run(context, tool_index, request, &origin).await
+    {
+        return handoff::begun_before(&run);
+    }
     let Ok(_room) = request.session.call_slots.clone().acquire_owned().await else {
         return OwnToolAnswer::wrong("the session is over");
     };
@@ -219,8 +227,29 @@ pub(super) async fn start(
         rest,
         suspended,
     };
-    let run = FollowedRun::new(running, links, followed);
+    let run = FollowedRun::new(running, links, followed, origin);
     follow::follow(context, request, run).await
+}
+
+/// Returns the paused run of the same caller, script and input, if it still waits for an answer or to
+/// be continued.
+async fn paused_run(
+    context: &ServeContext,
+    tool_index: &ToolIndex,
+    request: &Request,
+    origin: &Digest,
+) -> Option<String> {
+    let run = context.paused_runs().find(origin)?;
+    if request.session.has_paused(&run) {
+        return Some(run);
+    }
+    match resumable::recorded(tool_index, request, &run).await {
+        Ok(FoundRun::Open(_)) => Some(run),
+        _ => {
+            context.paused_runs().forget(origin);
+            None
+        }
+    }
 }
 
 /// Tool discovery for scripts of one session. Descriptions that a script reads are disclosed in the
