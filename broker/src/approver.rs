@@ -108,10 +108,7 @@ impl Approver for SuspendingApprover {
     }
 
     fn place(&self) -> Option<String> {
-        Some(
-            "at a terminal of this machine, with `airlock runs waiting` and `airlock runs answer`"
-                .into(),
-        )
+        Some("on this machine".into())
     }
 
     fn remind(&self) -> bool {

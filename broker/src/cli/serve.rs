@@ -396,7 +396,9 @@ async fn warn_if_nobody_is_asked(mut declared: DeclaredCapabilities, screen: Scr
             "this host cannot ask its user about calls",
             "it does not show questions, and no other approver is configured, so calls that need \
              approval are refused",
-            "set `approver = \"web\"` in the configuration file, or use --grant FILE or --allow TOOL",
+            "set `approver = \"web\"` in the configuration file, and a page asks; or \
+             `approver = \"later\"`, and `airlock runs answer RUN:CALL allow` answers; or use --grant FILE or \
+             --allow TOOL",
         ));
     }
 }

@@ -1,7 +1,7 @@
 //! A run that a host follows, with the run's requests to the host and the approvals that the run
 //! awaits from other approvers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use airlock_core::id::{CallId, Digest};
@@ -31,6 +31,8 @@ pub(super) struct FollowedRun {
     /// Identifies the caller, the script and its input.
     pub(super) origin: Digest,
     run: String,
+    /// The calls about which a person was asked and has not answered.
+    pub(super) open_questions: BTreeSet<CallId>,
     pub(super) asked_elsewhere: HashSet<CallId>,
     /// Calls about which the broker's own approver was asked, because the host refused at once.
     pub(super) passed_on: HashSet<CallId>,
@@ -89,6 +91,7 @@ impl FollowedRun {
             script,
             origin,
             run: String::new(),
+            open_questions: BTreeSet::new(),
             asked_elsewhere: HashSet::new(),
             passed_on: HashSet::new(),
             handed: Vec::new(),
@@ -168,10 +171,14 @@ impl FollowedRun {
     pub(super) fn note(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Started { run } => self.run = run.0.to_string(),
-            RunEvent::Asked { call, .. } if self.links.asks_elsewhere => {
-                self.asked_elsewhere.insert(*call);
+            RunEvent::Asked { call, .. } => {
+                self.open_questions.insert(*call);
+                if self.links.asks_elsewhere {
+                    self.asked_elsewhere.insert(*call);
+                }
             }
             RunEvent::Answered { call, .. } => {
+                self.open_questions.remove(call);
                 self.asked_elsewhere.remove(call);
             }
             _ => {}

@@ -30,8 +30,9 @@ Every call is decided by rules and may need a person's approval. A denied call d
 one may have. A script that fails reports its line and the calls that were made already.";
 
 /// What a user changes so that calls that need approval can be made with a host that cannot ask.
-pub(super) const CHANGES_FOR_APPROVAL: &str = "`approver = \"web\"` in airlock's configuration file and restart \
-airlock, or start airlock with --grant FILE";
+pub(super) const CHANGES_FOR_APPROVAL: &str = "`approver = \"web\"` (airlock asks on a page in the browser) or \
+`approver = \"later\"` (the run waits for `airlock runs answer RUN:CALL allow` at a terminal) in airlock's \
+configuration file and restart airlock, or start airlock with --grant FILE";
 
 /// Returns the text for a host. If no person can be asked about calls, it says so.
 pub(super) fn instructions(settings: &ServeSettings, can_ask: bool) -> String {

@@ -31,6 +31,8 @@ fn host_that_cannot_ask_learns_what_to_change() {
         for part in [
             "cannot show questions",
             "approver = \"web\"",
+            "approver = \"later\"",
+            "airlock runs answer RUN:CALL allow",
             "--grant",
             "--allow",
         ] {
@@ -46,6 +48,8 @@ fn host_that_cannot_ask_learns_what_to_change() {
             for part in [
                 "cannot show questions",
                 "approver = \"web\"",
+                "approver = \"later\"",
+                "airlock runs answer RUN:CALL allow",
                 "--grant",
                 "--allow 'notes.write'",
             ] {

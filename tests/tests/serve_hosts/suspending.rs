@@ -503,6 +503,26 @@ fn same_script_starts_again_after_its_paused_run_was_resumed() {
 }
 
 #[test]
+fn paused_result_names_the_commands_that_answer() {
+    let stage = Stage::new("approver = \"later\"\n");
+    let mut host = stage.host(CELLS[0], "ada", json!({}));
+    let paused =
+        host.run("return await Promise.all(['a', 'b'].map((title) => w.create({title})));");
+    let shown = text(&paused);
+    let (_, rest) = shown.split_once("at a terminal, ").expect("the commands");
+    let commands: Vec<_> = rest.split('`').skip(1).step_by(2).take(2).collect();
+    for command in commands {
+        let mut words = command.split(' ');
+        assert_eq!(words.next(), Some("airlock"), "{shown}");
+        stage.home.run(words).expect_code(0);
+    }
+    let run = paused["structuredContent"]["run"].as_str().unwrap();
+    wait_until(|| stage.question().is_none());
+    let done = resume(&mut host, run);
+    assert_eq!(done["structuredContent"]["status"], "done", "{done}");
+}
+
+#[test]
 fn serve_prunes_old_journals_but_keeps_suspended_runs() {
     let stage = Stage::new("approver = \"later\"\njournals_keep = \"0s\"\n");
     let mut host = stage.host(CELLS[0], "ada", json!({}));

@@ -40,6 +40,8 @@ enum FollowOutcome {
         unasked: UnaskedCalls,
         /// The calls whose questions the host refused itself.
         passed_on: HashSet<CallId>,
+        /// The unanswered questions.
+        questions: Vec<CallId>,
         /// The questions that the host still shows, although the run was suspended.
         forms: Vec<WithdrawnRequest>,
     },
@@ -79,6 +81,8 @@ pub(super) struct SuspendedRun {
     pub(super) run: RunId,
     pub(super) script: FollowedScript,
     passed_on: HashSet<CallId>,
+    /// The unanswered questions.
+    questions: Vec<CallId>,
     /// The answers that the host brought for its questions.
     pub(super) answers: Vec<(CallRef, Answer)>,
 }
@@ -99,7 +103,9 @@ pub(super) async fn follow(
     let broker = run.links.broker.clone();
     match follow_on(context, request, run).await {
         FollowResult::Answered(answer) => answer,
-        FollowResult::Suspended(suspended) => handoff::waits(request, &broker, &suspended.run.0),
+        FollowResult::Suspended(suspended) => {
+            handoff::waits(request, &broker, &suspended.run.0, &suspended.questions)
+        }
     }
 }
 
@@ -107,13 +113,15 @@ pub(super) async fn follow(
 async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) -> FollowResult {
     let (script, origin, broker) = (run.script.clone(), run.origin, run.links.broker.clone());
     let pause_after = request.limits(context.settings()).pause_after;
-    let (report, unasked, passed_on, forms) = match wait(run, request, pause_after).await {
+    let (report, unasked, passed_on, questions, forms) = match wait(run, request, pause_after).await
+    {
         FollowOutcome::Over {
             report,
             unasked,
             passed_on,
+            questions,
             forms,
-        } => (report, unasked, passed_on, forms),
+        } => (report, unasked, passed_on, questions, forms),
         FollowOutcome::Wants(run) => {
             context.paused_runs().note(origin, run.run());
             return FollowResult::Answered(suspend_for_host(context, request, *run));
@@ -134,6 +142,7 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
             run,
             script,
             passed_on,
+            questions,
             answers: Vec::new(),
         }));
     }
@@ -241,11 +250,13 @@ async fn wait(mut run: FollowedRun, request: &Request, pause_after: Duration) ->
     run.note_all_passed_on();
     let unasked = run.unasked();
     let passed_on = std::mem::take(&mut run.passed_on);
+    let questions = run.open_questions.iter().copied().collect();
     let report = Box::new(run.running.report().await);
     FollowOutcome::Over {
         report,
         unasked,
         passed_on,
+        questions,
         forms,
     }
 }

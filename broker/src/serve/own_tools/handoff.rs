@@ -1,6 +1,7 @@
 //! Suspends runs that wait for an answer. If the host has to answer, it gets a sealed state that
 //! can be used once. If another approver has to answer, the host gets the id of the run.
 
+use airlock_core::id::CallId;
 use codegen::canonical;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +13,8 @@ use crate::serve::request::Request;
 use crate::serve::rpc::{self, RpcErrorResponse};
 use crate::serve::seal::{self, OpenedSeal, Seal};
 
+/// Maximum number of questions for which a result names the command that answers them.
+const COMMANDS_SHOWN: usize = 4;
 pub(super) const ROOM: &str = "too many runs of this session wait for answers; this run was ended";
 
 /// Suspends a run in the session, and returns an `input_required` result with the run's requests to
@@ -61,8 +64,14 @@ pub(super) fn suspend_for_approver(request: &Request, run: FollowedRun) -> OwnTo
     paused(&id, &place, "ask the user to answer, then")
 }
 
-/// Returns the `paused` result of a run that was suspended: it waits for a person, and has no process.
-pub(super) fn waits(request: &Request, broker: &Broker, run: &str) -> OwnToolAnswer {
+/// Returns the `paused` result of a run that was suspended: it waits for answers to these questions,
+/// and has no process.
+pub(super) fn waits(
+    request: &Request,
+    broker: &Broker,
+    run: &str,
+    questions: &[CallId],
+) -> OwnToolAnswer {
     if request.session.has_forms(run) {
         let place = "in the host's form, which is still open";
         return paused(run, place, "after the user has answered it,");
@@ -72,8 +81,23 @@ pub(super) fn waits(request: &Request, broker: &Broker, run: &str) -> OwnToolAns
         return paused(run, place, "to ask the user again,");
     }
     let place = broker.approval_place();
-    let place = place.unwrap_or_else(|| "with `airlock runs answer`".to_owned());
+    let place = place.unwrap_or_else(|| "on this machine".to_owned());
+    let commands = commands(run, questions);
+    let place = format!("{place}; at a terminal, {commands} answers it");
     paused(run, &place, "ask the user to answer, then")
+}
+
+/// Names the commands that answer the questions of a suspended run.
+fn commands(run: &str, questions: &[CallId]) -> String {
+    let command = |call: &CallId| format!("`airlock runs answer {run}:{} allow`", call.0);
+    let shown = questions.iter().take(COMMANDS_SHOWN).map(command);
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = questions.len().checked_sub(COMMANDS_SHOWN) {
+        text.push_str(&format!(
+            " and {more} more, which `airlock runs waiting` lists"
+        ));
+    }
+    text + " (or `refuse`)"
 }
 
 /// Returns the `paused` result for a script that a paused run of the same caller has already begun.

@@ -2,7 +2,7 @@
 //! from any session and any process. Journals are read away from the threads that answer requests.
 
 use airlock_core::decide::Answer;
-use airlock_core::id::{Digest, RunId};
+use airlock_core::id::{CallId, Digest, RunId};
 use airlock_core::journal::Body;
 use airlock_core::labels::Labels;
 use airlock_core::report::{CanResume, Report, ReportedOutcome, Status};
@@ -60,6 +60,8 @@ pub(super) struct RecordedRun {
     /// Whether the run is suspended, has unanswered questions and no answers, and its rules are
     /// unchanged.
     pub(super) waits: bool,
+    /// The unanswered questions.
+    pub(super) questions: Vec<CallId>,
 }
 
 /// Returns a script in the form that resumes a run.
@@ -108,9 +110,11 @@ pub(super) async fn recorded(
         };
         let rules = stored.newest_started().map(|started| &started.rules);
         let has_same_rules = rules.is_some_and(|rules| *rules == broker.rules().to_lines());
+        let open = stored.open_questions();
         Ok(FoundRun::Open(Box::new(RecordedRun {
             run: stored.chain.newest().clone(),
-            waits: has_same_rules && !stored.has_answers() && !stored.open_questions().is_empty(),
+            waits: has_same_rules && !stored.has_answers() && !open.is_empty(),
+            questions: open.iter().map(|it| it.at.call).collect(),
             script: resuming(broker, &stored, None)?,
         })))
     })

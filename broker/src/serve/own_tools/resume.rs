@@ -159,13 +159,18 @@ async fn resume(
             return Ok(follow::ended(context, request, &ended.report, &script));
         }
     };
-    let RecordedRun { run, script, waits } = recorded;
+    let RecordedRun {
+        run,
+        script,
+        waits,
+        questions,
+    } = recorded;
     let run = &*run.0;
     let broker = &tool_index.broker;
     let is_asked_elsewhere = || !request.reaches_person() && broker.remind_person();
     // Another run would only put the same questions again.
     if request.session.has_forms(run) || (waits && is_asked_elsewhere()) {
-        return Ok(handoff::waits(request, broker, run));
+        return Ok(handoff::waits(request, broker, run, &questions));
     }
     run::check_disclosed(context, tool_index, request, (&script.text, &[])).await?;
     let quoted = || match broker.is_quotable(&script.text) {
