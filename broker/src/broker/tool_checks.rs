@@ -131,7 +131,7 @@ impl Validate for AgainstSchema {
         let Ok(validator) = self.validator() else {
             return Vec::new();
         };
-        let findings = match self.part {
+        let mut findings = match self.part {
             CheckedPart::Arguments => validator.check("args", value),
             CheckedPart::ArgumentErrors => {
                 let errors = validator.errors("args", value);
@@ -144,6 +144,8 @@ impl Validate for AgainstSchema {
             CheckedPart::LikelyMistakes => validator.doubts("args", value),
             CheckedPart::Result => validator.errors("result", value),
         };
+        // A correction says more than the rest.
+        findings.sort_by_key(|finding| finding.suggestion.is_none());
         findings.iter().map(Finding::to_string).collect()
     }
 

@@ -182,16 +182,20 @@ fn denial_names_all_tools_and_the_other_ways() {
 fn invalid_arguments_name_the_unknown_argument() {
     let home = Home::new();
     let code = "return await demo.tickets_create(input)";
-    let input = "{\"titel\": \"x\"}";
+    let input = "{\"priority\": \"zzz\", \"titel\": \"x\"}";
     let args = [
         "run", "--demo", "--allow", "demo.*", "-e", code, "--input", input,
     ];
     let ended = home.run(args);
     assert!(ended.stderr.contains("code: invalid-arguments"), "{ended}");
+    let why = ended.stderr.lines().find(|it| it.contains("why:"));
+    let why = why.expect("a reason");
     for part in ["args.title", "args.titel", "an unknown property"] {
-        let why = ended.stderr.lines().find(|it| it.contains("why:"));
-        assert!(why.is_some_and(|it| it.contains(part)), "{part}: {ended}");
+        assert!(why.contains(part), "{part}: {ended}");
     }
+    // The correction comes first.
+    let at = |part: &str| why.find(part).unwrap_or(usize::MAX);
+    assert!(at("Did you") < at("args.priority"), "{ended}");
 }
 
 #[test]
