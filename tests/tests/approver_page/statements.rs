@@ -72,7 +72,7 @@ fn a_result_is_stated(visit: &mut Visit) -> Result<()> {
         ensure!(card.contains(part), "`{part}` is not shown:\n{card}");
     }
     ensure!(
-        !card.contains("Approve"),
+        !card.contains("Allow this call"),
         "no answer allows the call:\n{card}"
     );
     visit.picture("asked")?;

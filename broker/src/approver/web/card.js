@@ -146,7 +146,7 @@ function covers(card, question) {
   const equal = bound.length ? `where ${bound.join(" and ")}` : "whatever their arguments are";
   const open = free.length ? ` ${names(free)} may be anything.` : "";
   card.querySelector(".like summary").textContent = `or approve up to ${plural(uses, "call")} ${equal} …`;
-  card.querySelector(".some").textContent = "Approve up to";
+  card.querySelector(".some").textContent = "Allow up to";
   card.querySelector(".covers").textContent =
     `This approves calls of ${question.tool} by this script ${equal}.${open} ${besides(question, same)} ` +
     "It no longer applies when the script, the rules or the tool's description change, or when the run has read other kinds of data. " +
