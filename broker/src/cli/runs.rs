@@ -13,7 +13,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use airlock_core::id::{CallId, RunId};
-use airlock_core::journal::{Body, Verdict, VerifiedJournal, read};
+use airlock_core::journal::{Body, DecidedEntry, Verdict, VerifiedJournal, read};
 use airlock_core::problem::Problem;
 use airlock_core::report::Status;
 use airlock_core::resume::chain::StoredAnswerWord;
@@ -373,34 +373,36 @@ fn run_json(run: &RunId, journal: &VerifiedJournal) -> Value {
     })
 }
 
-/// Returns each decided call with its outcome, in the format of a report.
+/// Returns each decided or reused call with its outcome, in the format of a report.
 fn calls(journal: &VerifiedJournal) -> Vec<Value> {
-    let asked = |call| {
-        let mut said = journal.of_call(call);
-        said.any(|body| matches!(body, Body::Asked(_)))
-    };
-    let decided = journal.lines.iter().filter_map(|line| match &line.body {
-        Body::Decided(decided) => Some(decided),
+    let calls = journal.lines.iter().filter_map(|line| match &line.body {
+        Body::Decided(decided) => Some(decided_call(journal, decided)),
+        Body::Reused(reused) => Some(json!({
+            "id": reused.call, "tool": reused.tool, "decision": "allow", "reasons": [reused.why()],
+            "outcome": reused.outcome, "code": reused.code, "reused_from": reused.from.to_string(),
+        })),
         _ => None,
     });
-    decided
-        .map(|decided| {
-            let settled = journal.settled(decided.call);
-            let decision = match decided.decision {
-                _ if asked(decided.call) => "ask",
-                Verdict::Deny => "deny",
-                _ => "allow",
-            };
-            json!({
-                "id": decided.call, "tool": decided.tool, "decision": decision, "reasons": decided.reasons,
-                "args": decided.args,
-                "outcome": settled.map(|settled| json!(settled.outcome)),
-                "code": settled.map_or(json!(decided.code), |settled| json!(settled.code)),
-                "ms": settled.map(|settled| settled.ms),
-                "warnings": decided.warnings,
-            })
-        })
-        .collect()
+    calls.collect()
+}
+
+fn decided_call(journal: &VerifiedJournal, decided: &DecidedEntry) -> Value {
+    let mut said = journal.of_call(decided.call);
+    let was_asked = said.any(|body| matches!(body, Body::Asked(_)));
+    let settled = journal.settled(decided.call);
+    let decision = match decided.decision {
+        _ if was_asked => "ask",
+        Verdict::Deny => "deny",
+        _ => "allow",
+    };
+    json!({
+        "id": decided.call, "tool": decided.tool, "decision": decision, "reasons": decided.reasons,
+        "args": decided.args,
+        "outcome": settled.map(|settled| json!(settled.outcome)),
+        "code": settled.map_or(json!(decided.code), |settled| json!(settled.code)),
+        "ms": settled.map(|settled| settled.ms),
+        "warnings": decided.warnings,
+    })
 }
 
 fn in_doubt(journal: &VerifiedJournal) -> Vec<Value> {

@@ -192,7 +192,12 @@ fn row(group: &[ReportedCall], width: usize) -> String {
         || call.id.to_string(),
         |last| format!("{}…{}", call.id, last.id),
     );
-    let what = if is_withheld(call) {
+    let what = if call.reused_from.is_some() {
+        format!(
+            ", {}",
+            escape::brief(&call.reasons.join("; "), REASONS_CHARS_SHOWN)
+        )
+    } else if is_withheld(call) {
         format!(
             "  {}",
             escape::brief(&call.reasons.join("; "), REASONS_CHARS_SHOWN)
@@ -271,7 +276,10 @@ fn cells(text: &str) -> usize {
 /// Formats one line: the run's id, its status, and its usage.
 #[must_use]
 pub fn footer(report: &Report) -> String {
-    let calls = counted(report.usage.calls, "call");
+    let calls = match report.reused {
+        0 => counted(report.usage.calls, "call"),
+        reused => format!("{}, {reused} reused", counted(report.usage.calls, "call")),
+    };
     let status = format!("{:?}", report.status).to_lowercase();
     format!(
         "run {}: {status}, {calls}, {} ms",

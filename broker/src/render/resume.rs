@@ -25,7 +25,7 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
     } else if resumable.recorded > 0 {
         text.push_str(&format!(
             "{}; `airlock run --resume {}` does not repeat {them}\n",
-            recorded(resumable),
+            recorded(report, resumable),
             resumable.run
         ));
     }
@@ -51,7 +51,7 @@ pub(crate) fn advice_to_resume(report: &Report) -> Option<String> {
     }
     let mut text = format!(
         "{}. Correct the script and call run_script with resume \"{}\": calls that happened are not made again.",
-        recorded(resumable),
+        recorded(report, resumable),
         resumable.run
     );
     if !report.indeterminate.is_empty() {
@@ -80,7 +80,12 @@ fn name(call: &ReportedCallRef) -> String {
     format!("{} (call {})", call.tool, call.at)
 }
 
-fn recorded(resumable: &CanResume) -> String {
+fn recorded(report: &Report, resumable: &CanResume) -> String {
     let verb = if resumable.recorded == 1 { "is" } else { "are" };
-    format!("{} {verb} recorded", counted(resumable.recorded, "call"))
+    let reused = match report.reused {
+        0 => String::new(),
+        reused => format!(" ({reused} reused from earlier runs)"),
+    };
+    let calls = counted(resumable.recorded, "call");
+    format!("{calls} {verb} recorded{reused}")
 }

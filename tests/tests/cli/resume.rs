@@ -1078,3 +1078,27 @@ fn prune_keeps_what_the_configuration_says() {
     let pruned = stage.home.run(["runs", "prune", "--json"]).expect_code(0);
     assert_eq!(pruned.json()["deleted"], json!([run]));
 }
+
+#[test]
+fn reports_and_history_mark_reused_calls() {
+    let stage = Stage::new();
+    let failed = stage.run(&["-e", "await w.read({title: 'r'}); null.x"]);
+    let run = run_of(&failed.expect_code(20));
+    let config = stage.config.to_str().unwrap();
+    let again = [
+        "run", "--config", config, "--allow", "w.*", "--resume", &run,
+    ];
+    stage
+        .home
+        .run(again)
+        .expect_code(20)
+        .expect_stderr(&format!(
+            "w.read  returned, the recorded outcome of call {run}:1 is reused"
+        ))
+        .expect_stderr("1 call is recorded (1 reused from earlier runs)")
+        .expect_stderr("1 call, 1 reused, ");
+    let newest = stage.newest();
+    let shown = stage.home.run(["runs", "show", &newest, "--json"]).json();
+    let from = &shown["calls"][0]["reused_from"];
+    assert_eq!(*from, format!("{run}:1"), "{shown}");
+}

@@ -131,12 +131,17 @@ fn ended(stored: &StoredChain) -> Option<EndedRun> {
         return None;
     }
     let indeterminate = stored.indeterminate().map_or(0, |calls| calls.len());
-    let settled = journal.lines.iter().filter(
-        |line| matches!(&line.body, Body::Settled(it) if it.outcome == ReportedOutcome::Returned),
-    );
+    let is_returned = |outcome: ReportedOutcome| outcome == ReportedOutcome::Returned;
+    let count = |counts: &dyn Fn(&Body) -> bool| {
+        let lines = journal.lines.iter().filter(|line| counts(&line.body));
+        u32::try_from(lines.count()).unwrap_or(u32::MAX)
+    };
+    let settled = count(&|body| matches!(body, Body::Settled(it) if is_returned(it.outcome)));
+    let reused = count(&|body| matches!(body, Body::Reused(_)));
+    let reused_results = count(&|body| matches!(body, Body::Reused(it) if is_returned(it.outcome)));
     let can_resume = CanResume {
         run: started.run.0.to_string(),
-        recorded: u32::try_from(settled.count()).unwrap_or(u32::MAX),
+        recorded: settled.saturating_add(reused_results),
         indeterminate: u32::try_from(indeterminate).unwrap_or(u32::MAX),
     };
     let is_any = can_resume.recorded > 0 || indeterminate > 0;
@@ -149,6 +154,7 @@ fn ended(stored: &StoredChain) -> Option<EndedRun> {
             },
             error: ended.error.clone(),
             usage: ended.usage,
+            reused,
             can_resume: (ended.status != Status::Done && is_any).then_some(can_resume),
             ..Report::empty(ended.status, ended.code)
         },
