@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use airlock_core::id::ServerName;
 use airlock_core::problem::Problem;
+use airlock_core::report::{Report, Status};
 use airlock_core::resume::ledger::{EntryState, Ledger, LedgerEntry};
 use airlock_core::statement::StatedOutcome;
 use airlock_sandbox::units;
@@ -88,6 +89,23 @@ impl Resumed {
     pub(super) fn is_suspended(&self) -> bool {
         let journal = self.stored.journals.last();
         journal.is_some_and(|journal| journal.suspended().is_some())
+    }
+
+    /// Whether another run would only put the same questions again: no person has answered one since the
+    /// run was suspended, and the rules are the same.
+    pub(super) fn waits(&self, broker: &Broker) -> bool {
+        let stored = &self.stored;
+        !broker.has_other_rules(stored)
+            && !stored.has_answers()
+            && !stored.open_questions().is_empty()
+    }
+
+    /// Returns the report of the suspended run, which still waits.
+    pub(super) fn paused_report(&self) -> Report {
+        Report {
+            run: self.stored.chain.newest().0.to_string(),
+            ..Report::empty(Status::Paused, None)
+        }
     }
 
     /// Returns the recorded script.

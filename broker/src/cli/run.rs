@@ -133,10 +133,17 @@ fn run_once(
         if let Some(signals) = signals.or(own.as_ref()) {
             signals.started();
         }
-        if let Some(resumed) = &resumed {
-            source.script = resumed.prepare(&broker, source.script, screen)?;
-        }
-        let report = job.run(&broker, &source).await;
+        let is_edited = options.script.is_some() || options.code.is_some();
+        let still_waits = |resumed: &Resumed| job.suspends && !is_edited && resumed.waits(&broker);
+        let report = match &resumed {
+            // Another run would only put the same questions again.
+            Some(resumed) if still_waits(resumed) => resumed.paused_report(),
+            Some(resumed) => {
+                source.script = resumed.prepare(&broker, source.script, screen)?;
+                job.run(&broker, &source).await
+            }
+            None => job.run(&broker, &source).await,
+        };
         let shown = job.show(&report, &source, !broker.catalog().has_others());
         let trouble = broker.telemetry_trouble();
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;

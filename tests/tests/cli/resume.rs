@@ -842,8 +842,10 @@ return [r, await w.create({title: 'a'}), await w.create({title: 'b'})];";
     assert_eq!(paused.json()["status"], "paused", "{paused}");
     assert_eq!(stage.made(), ["r"]);
     let mut newest = run_of(&paused);
-    // Without an answer, the same question is put again.
-    newest = run_of(&run(&["--resume", &newest]).expect_code(23));
+    // Without an answer, no run is started, so the id stays valid.
+    let still = run(&["--resume", &newest]).expect_code(23);
+    assert_eq!(run_of(&still), newest, "{still}");
+    assert_eq!(stage.home.journals().len(), 1);
     for title in ["a", "b"] {
         let waiting = stage
             .home
