@@ -245,6 +245,7 @@ impl Broker {
             caller: Some(shares.origin(&context.caller)),
             host: context.host,
             session: shares.session_name(),
+            command: script.command.clone(),
         };
         let share = &share;
         let check = script_check::before_run(

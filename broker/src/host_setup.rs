@@ -16,6 +16,7 @@ mod toml_text;
 
 pub(crate) use changes::{Change, Created, Undone, undo, write};
 pub(crate) use command::AirlockCommand;
+pub(crate) use credentials::may_have_credential;
 pub(crate) use host_file::{AIRLOCK, is_airlock, servers_of};
 pub(crate) use known::{HostFile, KNOWN_IDS, Scope, find};
 pub(crate) use plan::{CONFIG, HostPlan, plan};

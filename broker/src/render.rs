@@ -24,7 +24,7 @@ pub use history::{history, verification};
 pub(crate) use report::run_again;
 pub use report::{calls, ending, excerpt, footer, open_calls, value};
 pub(crate) use resume::advice_to_resume;
-pub use resume::how_to_resume;
+pub use resume::{how_to_resume, resume_command};
 pub use sarif::{Sarif, SarifLevel, SarifResult, sarif, uri_of};
 
 /// Formats a number with its noun, such as `1 call` or `2 calls`.

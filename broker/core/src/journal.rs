@@ -113,6 +113,9 @@ pub struct RunStartedEntry {
     /// The session of the run, as `airlock sessions list` names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The command that started the run; absent if no command line did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<StartedCommand>,
     /// The place of the run in its chain; absent for a run that resumes no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainPosition>,
@@ -122,6 +125,19 @@ pub struct RunStartedEntry {
     /// Whether the script or the input is recorded with masked secrets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
+}
+
+/// The flags of the command that started a run, without its script and input, so that a person can
+/// resume the run with the same servers and rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedCommand {
+    /// The folder in which the command ran.
+    pub folder: String,
+    /// The flags and their values, one word each.
+    pub flags: Vec<String>,
+    /// The flags that are missing in `flags`, because their values may contain a credential.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,7 +32,7 @@ use crate::effect::{Effect, Event, GuestUsage, Whereabouts};
 use crate::flow::{FlowSpec, FlowTracker};
 use crate::grant::{GrantSpec, Grants};
 use crate::id::{CallId, CallRef, Digest, RunId};
-use crate::journal::{Body, Entry, Redact};
+use crate::journal::{Body, Entry, Redact, StartedCommand};
 use crate::limits::{Limit, Limits};
 use crate::report::{ReportedError, ReportedFinding};
 use crate::resume::ResumeSpec;
@@ -87,6 +87,8 @@ pub struct RunOrigin {
     pub host: Option<String>,
     /// The session of the run.
     pub session: Option<String>,
+    /// The command that started the run.
+    pub command: Option<StartedCommand>,
 }
 
 /// The result of the check before a run.

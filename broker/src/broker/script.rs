@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use airlock_core::flow::SessionFlow;
+use airlock_core::journal::StartedCommand;
 use airlock_core::limits::Limits;
 use airlock_core::resume::ResumeSpec;
 use clap::ValueEnum;
@@ -21,6 +22,7 @@ pub struct Script {
     pub(crate) check: CheckPolicy,
     pub(crate) resume: Option<Box<ResumeSpec>>,
     pub(crate) suspend_after_ms: Option<u64>,
+    pub(crate) command: Option<StartedCommand>,
 }
 
 /// How a definite error that the check finds affects a run.
@@ -47,6 +49,7 @@ impl Script {
             check: CheckPolicy::default(),
             resume: None,
             suspend_after_ms: None,
+            command: None,
         }
     }
 
@@ -120,6 +123,15 @@ impl Script {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         Self {
             suspend_after_ms: Some(wait_ms),
+            ..self
+        }
+    }
+
+    /// Sets the command that starts the run, which the journal records.
+    #[must_use]
+    pub(crate) fn started_by(self, command: StartedCommand) -> Self {
+        Self {
+            command: Some(command),
             ..self
         }
     }

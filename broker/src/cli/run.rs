@@ -1,5 +1,6 @@
 //! `airlock run`: runs one script and prints its report.
 
+mod repeatable_flags;
 mod watch;
 
 use std::cell::RefCell;
@@ -7,6 +8,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use airlock_core::journal::StartedCommand;
 use airlock_core::problem::Problem;
 use airlock_core::report::{Report, ReportedError, ReportedFinding, Status};
 use clap::Args;
@@ -28,12 +30,15 @@ use crate::config::{
 use crate::render::{self, escape};
 use crate::run_event::RunEvent;
 use airlock_sandbox::{JsEngine, SandboxError};
+use repeatable_flags::RepeatableFlags;
 
 /// Maximum time for servers to end after the report was printed.
 const CLOSE_WALL: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct RunOptions {
+    #[command(flatten)]
+    repeatable: RepeatableFlags,
     /// Script file, or `-` for stdin
     #[arg(value_name = "SCRIPT")]
     script: Option<PathBuf>,
@@ -127,6 +132,7 @@ fn run_once(
             options,
             suspends: options.approval.suspends(&config, resumed.as_ref()),
             nobody_answers: options.approval.nobody_answers(&config),
+            resume_with: options.repeatable.command(&config.secrets),
             told: RefCell::default(),
         };
         let broker = job.connect(config).await?;
@@ -227,6 +233,8 @@ struct RunJob<'a> {
     suspends: bool,
     /// Whether calls that need approval can only be allowed by a grant.
     nobody_answers: bool,
+    /// The flags with which the run can be resumed.
+    resume_with: StartedCommand,
     /// The findings of the check that were shown before the script ran.
     told: RefCell<Vec<ReportedFinding>>,
 }
@@ -265,7 +273,7 @@ impl RunJob<'_> {
 
     async fn run(&self, broker: &Broker, source: &Source) -> Report {
         let progress = ProgressLine::start(self.screen, "running");
-        let script = source.script.clone();
+        let script = source.script.clone().started_by(self.resume_with.clone());
         let watch = |event: RunEvent| match event {
             RunEvent::Console { level, text } => self.console(level, &text),
             RunEvent::Checked { findings } => {
@@ -290,7 +298,12 @@ impl RunJob<'_> {
             let error = report.error.as_ref();
             let names_server =
                 |error: &ReportedError| error.message.starts_with("there is no server");
-            if no_servers && error.is_some_and(names_server) {
+            if report.status == Status::Paused {
+                problem.next = format!(
+                    "`airlock runs waiting` lists the questions; after the answers, run: {}",
+                    render::resume_command(&report.run, Some(&self.resume_with))
+                );
+            } else if no_servers && error.is_some_and(names_server) {
                 problem.what = format!("no server is configured; {}", problem.what);
                 problem.next = how_to_add_a_server();
             } else if no_servers && error.is_some_and(|it| it.name == "ReferenceError") {
@@ -308,7 +321,7 @@ impl RunJob<'_> {
             let calls = render::calls(&report.calls);
             self.screen.show(&format!("calls:\n{calls}"));
         }
-        if let Some(how) = render::how_to_resume(report) {
+        if let Some(how) = render::how_to_resume(report, &self.resume_with) {
             self.screen.show(&how);
         }
         if self.nobody_answers {

@@ -21,6 +21,8 @@ use clap::Subcommand;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use resolve::how_to_continue;
+
 use super::options::{StateOptions, StateView, usage};
 use super::screen::Screen;
 use super::{Outcome, exit, print, print_json};
@@ -170,13 +172,26 @@ fn show(state: &StateDir, id: &str, is_json: bool) -> Outcome {
         let path = state.journal_path(&run);
         let path = escape::line(&path.to_string_lossy()).into_owned();
         print(&format!(
-            "run {}\n{}{}journal: {path}\n",
+            "run {}\n{}{}{}journal: {path}\n",
             run.0,
             render::history(&journal),
             in_chain(state, &run, &journal),
+            next(state, &run, &journal).unwrap_or_default(),
         ))?;
     }
     Ok(exit::DONE)
+}
+
+/// Returns how the run is resumed, if it can be.
+fn next(state: &StateDir, run: &RunId, journal: &VerifiedJournal) -> Option<String> {
+    if journal
+        .ended()
+        .is_some_and(|ended| ended.status == Status::Done)
+    {
+        return None;
+    }
+    let stored = state.stored_chain(run).and_then(|it| it.of_newest(run));
+    Some(how_to_continue(&stored.ok()?))
 }
 
 /// Describes what the file of the chain says about a run: answers that were given while no process

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::names_a_secret;
 use crate::secrets::Secrets;
+use crate::shell_words;
 
 /// The start of a placeholder, in hosts and in airlock.
 const PLACEHOLDER: char = '$';
@@ -190,6 +191,15 @@ impl Variables {
         }
         format!("${{env:{name}}}")
     }
+}
+
+/// Whether the command line or the address of a server may contain a credential.
+pub(crate) fn may_have_credential(target: &str) -> bool {
+    let mut variables = Variables::default();
+    if target.contains("://") && !target.contains(char::is_whitespace) {
+        return variables.of_address("", target) != target;
+    }
+    shell_words::split(target).is_ok_and(|words| variables.of_arguments("", &words) != words)
 }
 
 fn is_well_known(name: &str) -> bool {

@@ -49,10 +49,7 @@ pub fn ending(report: &Report, script_name: &str) -> Option<Problem> {
             "paused",
             "the run waits for a person",
             "a call needs approval; the answer can be given later, without a running process",
-            format!(
-                "`airlock runs waiting` lists the questions; `airlock run --resume {}` goes on",
-                report.run
-            ),
+            "`airlock runs waiting` lists the questions",
         ));
     }
     let code = report.code.unwrap_or(Code::Internal);

@@ -1,16 +1,44 @@
 //! Says how a run that did not finish can be resumed.
 
+use airlock_core::journal::StartedCommand;
 use airlock_core::report::{CanResume, Report, ReportedCallRef};
 
-use super::counted;
+use super::{counted, escape};
+use crate::shell_words::quote;
 
 /// Maximum number of indeterminate calls that a text names.
 const CALLS_SHOWN: usize = 5;
 
-/// Returns what a person can do to resume a run.
+/// Returns the command that resumes a run with the servers and rules of the command that started it.
+/// If a flag has to be added, a note after the command says so.
 #[must_use]
-pub fn how_to_resume(report: &Report) -> Option<String> {
+pub fn resume_command(run: &str, started: Option<&StartedCommand>) -> String {
+    let mut words = vec!["airlock", "run", "--resume", run];
+    let Some(started) = started else {
+        return words.join(" ");
+    };
+    words.extend(started.flags.iter().map(String::as_str));
+    let words = words.into_iter().map(quote);
+    let mut text = words.collect::<Vec<_>>().join(" ");
+    let folder = std::env::current_dir().unwrap_or_default();
+    if folder.to_string_lossy() != started.folder {
+        text = format!("cd {} && {text}", quote(&started.folder));
+    }
+    let mut text = escape::line(&text).into_owned();
+    if !started.left_out.is_empty() {
+        text.push_str(&format!(
+            " (and add {}, which may contain a credential)",
+            escape::line(&started.left_out.join(" "))
+        ));
+    }
+    text
+}
+
+/// Returns what a person can do to resume a run that this command started.
+#[must_use]
+pub fn how_to_resume(report: &Report, started: &StartedCommand) -> Option<String> {
     let resumable = report.can_resume.as_ref()?;
+    let command = resume_command(&resumable.run, Some(started));
     let them = if resumable.recorded == 1 {
         "it"
     } else {
@@ -19,14 +47,13 @@ pub fn how_to_resume(report: &Report) -> Option<String> {
     let mut text = String::new();
     if was_not_resumed(report) {
         text.push_str(&format!(
-            "run {0} was not resumed and stays as it was; once this is corrected, `airlock run --resume {0}` resumes it\n",
+            "run {} was not resumed and stays as it was; once this is corrected, resume it with: {command}\n",
             resumable.run
         ));
     } else if resumable.recorded > 0 {
         text.push_str(&format!(
-            "{}; `airlock run --resume {}` does not repeat {them}\n",
+            "{}; to go on without repeating {them}, run: {command}\n",
             recorded(report, resumable),
-            resumable.run
         ));
     }
     for call in report.indeterminate.iter().take(CALLS_SHOWN) {

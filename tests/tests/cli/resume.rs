@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tests::command::{CommandOutput, Home, start};
+use tests::binary::airlock;
+use tests::command::{CommandOutput, Home, detached, start};
 use tests::counting;
 use tests::patience::wait_until;
 use tests::stdio_host::StdioHost;
@@ -893,7 +895,9 @@ return [first, await w.create({title: 'b'})];";
         .home
         .run(["runs", "answer", &call, "allow"])
         .expect_code(0)
-        .expect_stderr("the same servers and rules as before");
+        .expect_stderr(&format!(
+            "continue with: airlock run --resume {run} --config"
+        ));
 
     // Without its servers, the script has definite errors.
     stage
@@ -1103,4 +1107,131 @@ fn reports_and_history_mark_reused_calls() {
     let shown = stage.home.run(["runs", "show", &newest, "--json"]).json();
     let from = &shown["calls"][0]["reused_from"];
     assert_eq!(*from, format!("{run}:1"), "{shown}");
+}
+
+/// Runs a line in a shell, in which `airlock` is the tested program.
+fn shell(home: &Home, folder: &Path, line: &str) -> CommandOutput {
+    let mut command = Command::new(detached());
+    command.args(["sh", "-c", line]);
+    home.dress(&mut command);
+    let mut path = airlock().parent().expect("a folder").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    command.env("PATH", path).current_dir(folder);
+    start(&mut command, "").wait()
+}
+
+/// Returns the rest of the line that contains this text.
+fn line_after<'a>(shown: &'a str, text: &str) -> &'a str {
+    let (_, rest) = shown
+        .split_once(text)
+        .unwrap_or_else(|| panic!("no {text} in {shown}"));
+    rest.lines().next().unwrap_or_default()
+}
+
+#[test]
+fn printed_commands_resume_a_run_as_they_stand() {
+    let home = Home::new();
+    let _ = counting::config(&home, "server.sh", "");
+    let root = Path::new("/");
+    let flags = [
+        "run",
+        "--server",
+        "w=sh server.sh",
+        "--ask",
+        "w.cr*",
+        "--approver",
+        "later",
+    ];
+    let pause = |title: &str| {
+        let script = format!("return await w.create({{title: '{title}'}})");
+        home.run([&flags[..], &["-e", &script]].concat())
+            .expect_code(23)
+    };
+    let answer = || {
+        let waiting = home.run(["runs", "waiting", "--json"]).json();
+        let call = waiting["waiting"][0]["questions"][0]["call"].clone();
+        let answer = ["runs", "answer", call.as_str().unwrap(), "allow"];
+        home.run(answer).expect_code(0)
+    };
+
+    let paused = pause("a");
+    let line = line_after(&paused.stderr, "after the answers, run: ");
+    answer();
+    shell(&home, home.path(), line)
+        .expect_code(0)
+        .expect_stdout("made a");
+
+    pause("b");
+    let line = answer().stderr;
+    let line = line_after(&line, "continue with: ");
+    shell(&home, home.path(), line)
+        .expect_code(0)
+        .expect_stdout("made b");
+
+    // In another folder, the command changes to the folder of the run.
+    pause("c");
+    let waiting = shell(&home, root, "airlock runs waiting").expect_code(0);
+    answer();
+    let line = line_after(&waiting.stdout, "then continue with: ");
+    shell(&home, root, line)
+        .expect_code(0)
+        .expect_stdout("made c");
+
+    let fails = "await w.read({title: 'r'}); null.x";
+    let failed = [
+        "run",
+        "--server",
+        "w=sh server.sh",
+        "--allow",
+        "w.*",
+        "-e",
+        fails,
+    ];
+    let failed = home.run(failed).expect_code(20);
+    let line = line_after(&failed.stderr, "to go on without repeating it, run: ");
+    let resumed = shell(&home, home.path(), line).expect_code(20);
+    assert!(resumed.stderr.contains(" is reused"), "{resumed}");
+    assert!(
+        resumed.stderr.contains("(1 reused from earlier runs)"),
+        "{resumed}"
+    );
+    let shown = shell(
+        &home,
+        root,
+        "airlock runs show $(airlock runs list -n 1 | cut -d' ' -f1)",
+    );
+    let line = line_after(&shown.stdout, "continue with: ");
+    shell(&home, root, line).expect_code(20);
+    assert_eq!(counting::made(&home), ["a", "b", "c", "r"]);
+    home.verify_all();
+}
+
+#[test]
+fn printed_commands_contain_no_credential() {
+    let home = Home::new();
+    let _ = counting::config(&home, "server.sh", "");
+    let server = "w=sh server.sh --api-key hunter2";
+    let failed = home.run([
+        "run",
+        "--server",
+        server,
+        "--allow",
+        "w.*",
+        "-e",
+        "await w.read({}); null.x",
+    ]);
+    let failed = failed.expect_code(20);
+    assert!(failed.stderr.contains("add --server w=…"), "{failed}");
+    let run = line_after(&failed.stderr, "--resume ")
+        .split(' ')
+        .next()
+        .unwrap();
+    let shown = home.run(["runs", "show", run]).expect_code(0);
+    let journal = fs::read_to_string(home.journals().pop().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(journal.lines().next().unwrap()).unwrap();
+    let recorded = header["command"].to_string();
+    for text in [&failed.stderr, &shown.stdout, &recorded] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
 }

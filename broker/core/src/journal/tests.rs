@@ -64,6 +64,11 @@ fn started() -> Body {
         host: Some("h".into()),
         session: Some("s".into()),
         caller: Some("ann".into()),
+        command: Some(StartedCommand {
+            folder: "/work".into(),
+            flags: vec!["--allow".into(), "fs.*".into()],
+            left_out: vec!["--server mail=…".into()],
+        }),
         chain: Some(ChainPosition {
             root: RunId("r0".into()),
             number: 2,

@@ -158,6 +158,7 @@ fn header(spec: &RunSpec) -> RunStartedEntry {
         caller: spec.origin.caller.clone(),
         host: spec.origin.host.clone(),
         session: spec.origin.session.clone(),
+        command: spec.origin.command.clone(),
         chain: None,
         same_servers: Vec::new(),
         masked: false,

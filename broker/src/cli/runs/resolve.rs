@@ -18,7 +18,7 @@ use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, input, print, print_json};
 use crate::config::{Config, Environment};
 use crate::private_file::StateDir;
-use crate::render::escape;
+use crate::render::{self, escape};
 use crate::run_chain::{ResumeError, StoredChain};
 use crate::stated_result::{self, SchemaCheck};
 
@@ -98,12 +98,17 @@ pub(super) fn run(options: ResolveOptions, environment: &Environment) -> Outcome
 pub(super) fn how_to_continue(stored: &StoredChain) -> String {
     let run = &stored.chain.newest().0;
     let started = stored.newest_started();
-    match started.and_then(|it| it.host.as_deref()) {
-        Some(host) => format!(
+    let command = started.and_then(|it| it.command.as_ref());
+    match (started.and_then(|it| it.host.as_deref()), command) {
+        (Some(host), _) => format!(
             "continue in the host {} with the tool `resume_run` and the run {run}\n",
             escape::brief(host, 80)
         ),
-        None => format!(
+        (None, Some(command)) => format!(
+            "continue with: {}\n",
+            render::resume_command(run, Some(command))
+        ),
+        (None, None) => format!(
             "continue with `airlock run --resume {run}` and the same servers and rules as before\n"
         ),
     }

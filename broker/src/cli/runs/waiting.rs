@@ -10,7 +10,7 @@ use airlock_core::resume::CallRef;
 use airlock_core::resume::ledger::LedgerEntry;
 use serde_json::{Value, json};
 
-use super::resolve::shown;
+use super::resolve::{how_to_continue, shown};
 use crate::approver::{QuestionRow, rows};
 use crate::cli::screen::Screen;
 use crate::cli::{Outcome, exit, print, print_json};
@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     newest: RunId,
     questions: Vec<(SuspendedQuestion, Question)>,
     unknown: Vec<LedgerEntry>,
+    /// How the run is continued after the answers.
+    next: String,
 }
 
 impl Waiting {
@@ -46,6 +48,7 @@ impl Waiting {
                 .filter(|entry| indeterminate.contains(&entry.at))
                 .cloned()
                 .collect(),
+            next: how_to_continue(stored),
         })
     }
 
@@ -90,6 +93,7 @@ impl Waiting {
                 (&entry.key.tool, args),
             );
         }
+        text.push_str(&format!("  then {}", self.next));
         text
     }
 }
