@@ -113,6 +113,11 @@ impl Diagnostics {
         self.secrets.redact(text).unwrap_or_else(|| text.to_owned())
     }
 
+    /// Forgets what an earlier process of the server wrote to its stderr.
+    pub(crate) fn process_started(&self) {
+        lock(&self.stderr).clear();
+    }
+
     pub(crate) fn stderr(&self, bytes: &[u8]) {
         let mut kept = lock(&self.stderr);
         kept.extend(bytes);

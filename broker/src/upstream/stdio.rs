@@ -108,6 +108,7 @@ impl StdioLink {
             stderr,
             group,
         } = started;
+        diagnostics.process_started();
         let shared = LinkState {
             is_stderr_complete: watch::Sender::new(false),
             exit_wall: EXIT_WALL,
