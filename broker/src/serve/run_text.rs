@@ -66,6 +66,14 @@ pub(super) fn of_run(
     options: RunTextOptions<'_>,
 ) -> RunText {
     let mut structured = serde_json::to_value(report).unwrap_or_default();
+    let is_unasked = match options.unasked {
+        UnaskedCalls::All => true,
+        UnaskedCalls::Declined(calls) => !calls.is_empty(),
+    };
+    // Where a person was asked, nobody needs grants that would have replaced the answer.
+    if !is_unasked {
+        remove_member(&mut structured, "grants_needed");
+    }
     let mut parts = Vec::new();
     let mut images = Images::default();
     if let Some(value) = &report.value {

@@ -56,6 +56,7 @@ fn host_that_cannot_ask_learns_what_to_change() {
                 assert!(note.contains(part), "{cell}: {part} in {note}");
             }
             assert!(text(&refused).contains(note), "{cell}: {refused}");
+            assert!(report["grants_needed"].is_array(), "{cell}: {refused}");
         }
         assert_eq!(server.noted("call write"), 0);
     }
@@ -185,6 +186,16 @@ fn answered(host: &mut StdioHost, answer: Value) -> Value {
     host.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
     let answer = host.wait_for(|it| it["id"] == running && it["method"].is_null());
     answer["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn host_that_asked_its_user_gets_no_grants_to_fill_in() {
+    let (home, server) = (Home::new(), notes());
+    let mut host = asking(&home, &server, "");
+    let unclear = json!({"action": "accept", "content": {"decision": "perhaps"}});
+    let report = answered(&mut host, unclear);
+    assert_eq!(report["code"], "unanswered", "{report}");
+    assert!(report.get("grants_needed").is_none(), "{report}");
 }
 
 #[test]
