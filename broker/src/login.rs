@@ -3,6 +3,7 @@
 
 mod authorization_client;
 mod callback;
+mod client_key;
 pub(crate) mod keyring;
 mod keys;
 mod renewals;
@@ -10,11 +11,14 @@ mod server_login;
 mod settings;
 mod store;
 mod store_error;
+mod wall_clock;
 
 pub(crate) use callback::CallbackListener;
+pub(crate) use client_key::ClientKey;
 pub(crate) use keys::KeyPlace;
 pub(crate) use renewals::finish_before_exit;
-pub(crate) use server_login::{LoginFailure, Person, PersonalLogin, ServerLogin, now_ms};
+pub(crate) use server_login::{LoginFailure, Person, PersonalLogin, ServerLogin};
 pub(crate) use settings::{DEFAULT_CALLBACK_PATH, KeyChoice, LoginSettings, OauthConfig};
 pub(crate) use store::{LoginStore, LoginVersion, StoredLogin};
 pub(crate) use store_error::StoreError;
+pub(crate) use wall_clock::now_ms;

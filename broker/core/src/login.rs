@@ -26,7 +26,7 @@ pub use client::{AuthMethod, Client, ClientOrigin, ConfiguredClient, Grant, meta
 pub use credential::Credential;
 pub use error::LoginError;
 pub use flow::{Event, Login, LoginInput, Randomness, Step};
-pub use request::{Answer, Body, Request};
+pub use request::{Answer, Body, ClientProof, Request};
 pub use scopes::ScopeSet;
 pub use token::{refresh_request, refreshed, revocation_requests};
 

@@ -188,6 +188,7 @@ impl Entry<'_> {
         Ok(Some(OauthTable {
             client_id: either("clientId", "CLIENT_ID")?,
             client_secret: None,
+            private_key: None,
             issuer: None,
             scopes,
             callback: port.map(|port| format!("http://localhost:{port}/callback")),

@@ -5,7 +5,7 @@ use airlock_core::problem::Problem;
 use serde::Deserialize;
 
 use super::invalid_at;
-use crate::login::{KeyChoice, LoginSettings, OauthConfig};
+use crate::login::{ClientKey, KeyChoice, LoginSettings, OauthConfig};
 use crate::upstream::ServerUrl;
 
 /// The key `oauth` of a server. Placeholders are not resolved yet.
@@ -14,19 +14,24 @@ use crate::upstream::ServerUrl;
 pub(crate) struct OauthTable {
     pub(crate) client_id: Option<String>,
     pub(crate) client_secret: Option<String>,
+    pub(crate) private_key: Option<String>,
     pub(crate) issuer: Option<String>,
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) callback: Option<String>,
     pub(crate) grant: Option<String>,
 }
 
+/// The client of a table, with resolved placeholders.
+pub(super) struct ResolvedClient {
+    pub(super) id: Option<String>,
+    pub(super) secret: Option<String>,
+    /// A key in PKCS#8 as PEM text.
+    pub(super) private_key: Option<String>,
+}
+
 impl OauthTable {
     /// Returns the settings with the resolved client, or why they are invalid.
-    pub(super) fn settings(
-        self,
-        id: Option<String>,
-        secret: Option<String>,
-    ) -> Result<LoginSettings, String> {
+    pub(super) fn settings(self, client: ResolvedClient) -> Result<LoginSettings, String> {
         let grant = match self.grant.as_deref() {
             None | Some("authorization_code") => Grant::AuthorizationCode,
             Some("client_credentials") => Grant::ClientCredentials,
@@ -36,24 +41,42 @@ impl OauthTable {
                 ));
             }
         };
-        let client = match (id, secret) {
-            (Some(id), secret) => Some(ConfiguredClient { id, secret }),
-            (None, Some(_)) => return Err("`client_secret` needs `client_id`".to_owned()),
+        let proof = match (&client.secret, &client.private_key) {
+            (Some(_), Some(_)) => {
+                return Err("`client_secret` and `private_key` exclude each other".to_owned());
+            }
+            (Some(_), None) => Some("client_secret"),
+            (None, Some(_)) => Some("private_key"),
             (None, None) => None,
         };
-        let has_secret = client.as_ref().is_some_and(|it| it.secret.is_some());
-        if grant == Grant::ClientCredentials && !has_secret {
+        if let Some(proof) = proof {
+            if client.id.is_none() {
+                return Err(format!("`{proof}` needs `client_id`"));
+            }
+            if self.issuer.is_none() {
+                // The server names the authorization server, and could name another one to get the
+                // secret.
+                return Err(format!(
+                    "`{proof}` needs `issuer`, the only authorization server at which it is used"
+                ));
+            }
+        } else if grant == Grant::ClientCredentials {
             return Err(
-                "`grant = \"client_credentials\"` needs `client_id` and `client_secret`".to_owned(),
-            );
-        }
-        if has_secret && self.issuer.is_none() {
-            // The server names the authorization server, and could name another one to get the secret.
-            return Err(
-                "`client_secret` needs `issuer`, the only authorization server that gets the secret"
+                "`grant = \"client_credentials\"` needs `client_id`, and `client_secret` or `private_key`"
                     .to_owned(),
             );
         }
+        let key = client.private_key.as_deref().map(ClientKey::parse);
+        let key = key
+            .transpose()
+            .map_err(|why| format!("invalid `private_key`: {why}"))?;
+        let signs_with = key.as_ref().map(ClientKey::algorithm);
+        let secret = client.secret;
+        let client = client.id.map(|id| ConfiguredClient {
+            id,
+            secret,
+            signs_with,
+        });
         if let Some(callback) = &self.callback {
             ServerUrl::parse(callback).map_err(|bad| format!("invalid `callback`: {bad}"))?;
         }
@@ -63,6 +86,7 @@ impl OauthTable {
         });
         Ok(LoginSettings {
             client,
+            key,
             issuer: self.issuer,
             scopes,
             callback: self.callback,

@@ -11,7 +11,7 @@ use airlock_core::tool_pattern::is_match;
 use codegen::closest::closest;
 
 use super::login_flags::LoginFlags;
-use super::oauth::OauthTable;
+use super::oauth::{OauthTable, ResolvedClient};
 use super::policies::UnmatchedPattern;
 use super::{invalid_at, placeholder};
 use crate::command_source::CommandSource;
@@ -358,13 +358,18 @@ impl Resolver<'_> {
             }
             table => {
                 let table = table.unwrap_or_default();
-                let id = table.client_id.as_deref();
-                let id = id.map(|it| self.text("`client_id`", it)).transpose()?;
-                let secret = table.client_secret.as_deref();
-                let secret = secret.map(|it| self.text("`client_secret`", it));
-                let secret = secret.transpose()?;
-                self.secrets.extend(secret.clone());
-                let settings = table.settings(id, secret);
+                let mut resolve = |name: &str, template: Option<&String>| {
+                    let text = template.map(|it| self.text(name, it));
+                    text.transpose()
+                };
+                let client = ResolvedClient {
+                    id: resolve("`client_id`", table.client_id.as_ref())?,
+                    secret: resolve("`client_secret`", table.client_secret.as_ref())?,
+                    private_key: resolve("`private_key`", table.private_key.as_ref())?,
+                };
+                let secrets = [&client.secret, &client.private_key];
+                self.secrets.extend(secrets.into_iter().flatten().cloned());
+                let settings = table.settings(client);
                 let next = "correct the table `oauth`; docs/logins.md describes it";
                 settings
                     .map(Some)

@@ -5,11 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use airlock_core::login::{
-    ANSWER_BYTES_MAX, Body, Network, Request, network_of_host, network_of_ip,
+    ANSWER_BYTES_MAX, Body, ClientProof, Network, Request, network_of_host, network_of_ip,
 };
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 
+use super::client_key::ClientKey;
+use super::wall_clock::now_ms;
 use crate::http_client;
 
 /// Maximum time of one request.
@@ -21,6 +23,8 @@ pub(crate) enum SendError {
     Unreachable { origin: String, why: String },
     #[error("{origin} did not answer within {} s", REQUEST_WALL.as_secs())]
     TimedOut { origin: String },
+    #[error("the request to {origin} could not be made: {why}")]
+    Proof { origin: String, why: &'static str },
     #[error("the answer of {origin} is larger than {} KiB", ANSWER_BYTES_MAX / 1024)]
     TooLarge { origin: String },
 }
@@ -48,17 +52,48 @@ fn network_of_name(addresses: impl Iterator<Item = IpAddr>) -> Network {
     nearest.map_or(Network::Public, |it| it.min(Network::Private))
 }
 
-/// Sends a request, and returns the status and the body of the answer.
-pub(super) async fn send(request: &Request, network: Network) -> Result<(u16, Vec<u8>), SendError> {
+/// Sends a request, and returns the status and the body of the answer. `key` signs the assertion of
+/// the client.
+pub(super) async fn send(
+    request: &Request,
+    network: Network,
+    key: Option<&ClientKey>,
+) -> Result<(u16, Vec<u8>), SendError> {
     let origin = request.url.origin().ascii_serialization();
-    match tokio::time::timeout(REQUEST_WALL, exchange(request, network, &origin)).await {
+    let form = form(request, key).map_err(|why| SendError::Proof {
+        origin: origin.clone(),
+        why,
+    })?;
+    let exchanging = exchange(request, form, network, &origin);
+    match tokio::time::timeout(REQUEST_WALL, exchanging).await {
         Ok(answer) => answer,
         Err(_) => Err(SendError::TimedOut { origin }),
     }
 }
 
+/// Returns the form of a request, with the assertion of the client. Empty for other bodies.
+fn form(request: &Request, key: Option<&ClientKey>) -> Result<String, &'static str> {
+    const KIND: &str = "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer";
+    let Body::Form(form) = &request.body else {
+        return Ok(String::new());
+    };
+    let ClientProof::Assertion {
+        client_id,
+        audience,
+    } = &request.proof
+    else {
+        return Ok(form.clone());
+    };
+    let key = key.ok_or("the private key of the client is not configured")?;
+    let assertion = key.assertion(client_id, audience, now_ms())?;
+    Ok(format!(
+        "{form}&client_assertion_type={KIND}&client_assertion={assertion}"
+    ))
+}
+
 async fn exchange(
     request: &Request,
+    form: String,
     network: Network,
     origin: &str,
 ) -> Result<(u16, Vec<u8>), SendError> {
@@ -73,18 +108,18 @@ async fn exchange(
     let url = request.url.clone();
     let sent = match &request.body {
         Body::None => client.get(url),
-        Body::Form(form) => client
+        Body::Form(_) => client
             .post(url)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(form.clone()),
+            .body(form),
         Body::Json(json) => client
             .post(url)
             .header(CONTENT_TYPE, "application/json")
             .body(json.clone()),
     };
-    let sent = match &request.basic {
-        Some((id, secret)) => sent.basic_auth(id, Some(secret)),
-        None => sent,
+    let sent = match &request.proof {
+        ClientProof::Basic(id, secret) => sent.basic_auth(id, Some(secret)),
+        ClientProof::None | ClientProof::Assertion { .. } => sent,
     };
     let sent = sent.header(ACCEPT, "application/json").send().await;
     let mut response = sent.map_err(|error| failed(&error))?;
@@ -153,9 +188,9 @@ mod tests {
         let request = Request {
             url,
             body: Body::None,
-            basic: None,
+            proof: ClientProof::None,
         };
-        let refused = send(&request, Network::Public).await.unwrap_err();
+        let refused = send(&request, Network::Public, None).await.unwrap_err();
         let why = refused.to_string();
         assert!(why.contains("leads into a private network"), "{why}");
     }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use airlock_core::id::ServerName;
 use airlock_core::login::{
     Answer, Challenge, Credential, Event, Grant, Login, LoginError, LoginInput, Network,
-    Randomness, ScopeSet, Step, network_of_host, refresh_request, refreshed, revocation_requests,
+    Randomness, Request, ScopeSet, Step, network_of_host, refresh_request, refreshed,
+    revocation_requests,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,6 +22,7 @@ use super::renewals::{self, UnderWay};
 use super::settings::LoginSettings;
 use super::store::{LoginId, LoginStore, LoginVersion, StoredLogin};
 use super::store_error::StoreError;
+use super::wall_clock::now_ms;
 use crate::secret::Secret;
 use crate::secrets::Secrets;
 use crate::server_url::ServerUrl;
@@ -345,11 +346,11 @@ impl ServerLogin {
         credential: &Credential,
         network: Network,
     ) -> Result<Option<Credential>, LoginFailure> {
-        let credential = &self.with_configured_secret(credential);
+        let credential = &self.with_configured_client(credential);
         let Some(request) = refresh_request(credential) else {
             return Ok(None);
         };
-        let (status, body) = send(&request, network).await?;
+        let (status, body) = self.send(&request, network).await?;
         let answer = Answer {
             status,
             body: &body,
@@ -357,14 +358,12 @@ impl ServerLogin {
         Ok(Some(refreshed(credential, &answer, now_ms())?))
     }
 
-    /// Returns the credential with the secret of the configuration, which may be newer than the one
-    /// at the last login.
-    fn with_configured_secret(&self, credential: &Credential) -> Credential {
+    /// Returns the credential with the secret or the key of the configuration, which may be newer
+    /// than the one at the last login.
+    fn with_configured_client(&self, credential: &Credential) -> Credential {
         let mut credential = credential.clone();
-        if let Some(configured) = &self.0.settings.client
-            && configured.id == credential.client.id
-        {
-            credential.client.secret.clone_from(&configured.secret);
+        if let Some(configured) = &self.0.settings.client {
+            credential.client.configure(configured);
         }
         credential
     }
@@ -440,7 +439,10 @@ impl ServerLogin {
             let codes = url.query_pairs().filter(is_code);
             Secrets::learn(codes.map(|(_, code)| code.into_owned()));
         }
-        match advance(&mut personal.login, step, personal.network).await? {
+        match self
+            .advance(&mut personal.login, step, personal.network)
+            .await?
+        {
             Progress::Done(credential) => {
                 let place = self.keep((*credential).clone()).await?;
                 Ok((*credential, place))
@@ -482,8 +484,35 @@ impl ServerLogin {
             randomness,
         })?;
         let step = login.step(Event::Started)?;
-        let progress = advance(&mut login, step, network).await?;
+        let progress = self.advance(&mut login, step, network).await?;
         Ok(((login, network), progress))
+    }
+
+    /// Sends requests until a person is needed, or the login ends.
+    async fn advance(
+        &self,
+        login: &mut Login,
+        mut step: Step,
+        network: Network,
+    ) -> Result<Progress, LoginFailure> {
+        loop {
+            let request = match step {
+                Step::Send(request) => request,
+                Step::Authorize(address) => return Ok(Progress::Address(address.into())),
+                Step::Done(credential) => return Ok(Progress::Done(credential)),
+            };
+            let (status, body) = self.send(&request, network).await?;
+            let answer = Answer {
+                status,
+                body: &body,
+            };
+            let now_ms = now_ms();
+            step = login.step(Event::Answered { answer, now_ms })?;
+        }
+    }
+
+    async fn send(&self, request: &Request, network: Network) -> Result<(u16, Vec<u8>), SendError> {
+        send(request, network, self.0.settings.key.as_ref()).await
     }
 
     async fn keep(&self, credential: Credential) -> Result<KeyPlace, LoginFailure> {
@@ -522,12 +551,12 @@ impl ServerLogin {
             return Ok(None);
         }
         let requests =
-            stored.map(|it| revocation_requests(&self.with_configured_secret(&it.credential)));
+            stored.map(|it| revocation_requests(&self.with_configured_client(&it.credential)));
         let requests = requests.unwrap_or_default();
         let network = network_of(self.0.url.url()).await;
         let mut is_revoked = !requests.is_empty();
         for request in &requests {
-            let sent = send(request, network).await;
+            let sent = self.send(request, network).await;
             is_revoked &= matches!(sent, Ok((200..=299, _)));
         }
         Ok(Some(is_revoked))
@@ -547,28 +576,6 @@ fn ended(
     }
 }
 
-/// Sends requests until a person is needed, or the login ends.
-async fn advance(
-    login: &mut Login,
-    mut step: Step,
-    network: Network,
-) -> Result<Progress, LoginFailure> {
-    loop {
-        let request = match step {
-            Step::Send(request) => request,
-            Step::Authorize(address) => return Ok(Progress::Address(address.into())),
-            Step::Done(credential) => return Ok(Progress::Done(credential)),
-        };
-        let (status, body) = send(&request, network).await?;
-        let answer = Answer {
-            status,
-            body: &body,
-        };
-        let now_ms = now_ms();
-        step = login.step(Event::Answered { answer, now_ms })?;
-    }
-}
-
 fn randomness() -> Result<Randomness, LoginFailure> {
     let text = || {
         let mut bytes = [0; 32];
@@ -582,11 +589,6 @@ fn randomness() -> Result<Randomness, LoginFailure> {
         challenge: URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes())),
         verifier,
     })
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |it| it.as_millis() as u64)
 }
 
 async fn blocking<T: Send + 'static>(

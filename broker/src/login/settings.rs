@@ -2,12 +2,16 @@
 
 use airlock_core::login::{ConfiguredClient, Grant, ScopeSet};
 
+use super::client_key::ClientKey;
+
 pub(crate) const DEFAULT_CALLBACK_PATH: &str = "/callback";
 
 /// The login of one server. Without any setting, discovery finds everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoginSettings {
     pub(crate) client: Option<ConfiguredClient>,
+    /// The private key of the client, if it has one.
+    pub(crate) key: Option<ClientKey>,
     /// The only authorization server that may be used.
     pub(crate) issuer: Option<String>,
     pub(crate) scopes: Option<ScopeSet>,

@@ -303,6 +303,7 @@ mod tests {
             client: Some(ConfiguredClient {
                 id: id.to_owned(),
                 secret: None,
+                signs_with: None,
             }),
             ..LoginSettings::default()
         };

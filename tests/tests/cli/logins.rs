@@ -352,6 +352,37 @@ fn client_with_a_secret_needs_its_issuer() {
 }
 
 #[test]
+fn client_with_a_private_key_is_checked_before_anything_is_sent() {
+    let server = LoginServer::start();
+    let home = Home::new();
+    let refused = |oauth: &str, why: &str| {
+        let oauth = format!("oauth = {{ {oauth} }}\n");
+        home.write("airlock.toml", server.config() + &oauth + FILE_KEY);
+        call(&home, 1).wait().expect_code(30).expect_stderr(why);
+    };
+    let issuer = format!("issuer = \"{}\"", server.issuer());
+    let key = "private_key = \"no-key\"";
+    refused(
+        "client_id = \"c\", grant = \"client_credentials\"",
+        "needs `client_id`, and `client_secret` or `private_key`",
+    );
+    refused(key, "`private_key` needs `client_id`");
+    refused(
+        &format!("client_id = \"c\", {key}"),
+        "`private_key` needs `issuer`",
+    );
+    refused(
+        &format!("client_id = \"c\", client_secret = \"a\", {key}, {issuer}"),
+        "`client_secret` and `private_key` exclude each other",
+    );
+    refused(
+        &format!("client_id = \"c\", {key}, {issuer}"),
+        "invalid `private_key`: it has no PEM block `PRIVATE KEY`",
+    );
+    assert_eq!(server.requests_for("/mcp"), 0);
+}
+
+#[test]
 fn failed_renewal_deletes_nothing_and_an_ended_login_is_said() {
     let server = LoginServer::start();
     let home = configured(&server);

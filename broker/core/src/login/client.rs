@@ -8,7 +8,7 @@ use url::Url;
 
 use super::error::{LoginError, shown};
 use super::metadata::{ServerMetadata, object, text};
-use super::request::{Answer, Body, Request};
+use super::request::{Answer, Body, ClientProof, Request};
 
 const NAME: &str = "airlock";
 /// Tokens and secrets that a server chooses are masked in all texts, so a short word would mask
@@ -32,6 +32,8 @@ pub enum AuthMethod {
     None,
     ClientSecretBasic,
     ClientSecretPost,
+    /// A signed assertion (RFC 7523).
+    PrivateKeyJwt,
 }
 
 /// Where the client id comes from.
@@ -48,6 +50,8 @@ pub enum ClientOrigin {
 pub struct ConfiguredClient {
     pub id: String,
     pub secret: Option<String>,
+    /// The algorithm of the client's private key, as JWS names it. The shell has the key.
+    pub signs_with: Option<&'static str>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,10 +97,16 @@ impl ClientChoice {
         redirect_uri: &str,
     ) -> Result<Self, LoginError> {
         if let Some(configured) = configured {
+            let method = match configured.signs_with {
+                Some(algorithm) => metadata
+                    .check_private_key_jwt(algorithm)
+                    .map(|()| AuthMethod::PrivateKeyJwt)?,
+                None => secret_method(metadata),
+            };
             return Ok(Self::Known(Client {
                 id: configured.id.clone(),
                 secret: configured.secret.clone(),
-                method: secret_method(metadata),
+                method,
                 origin: ClientOrigin::Configured,
             }));
         }
@@ -115,7 +125,7 @@ impl ClientChoice {
                 Ok(Self::Register(Request {
                     url: endpoint.clone(),
                     body: Body::Json(body),
-                    basic: None,
+                    proof: ClientProof::None,
                 }))
             }
             _ => Err(LoginError::NoClient {
@@ -213,22 +223,46 @@ impl Client {
         })
     }
 
-    /// Returns a request to the token or revocation endpoint that this client is allowed to make.
-    pub(super) fn request(&self, url: Url, fields: &[(&str, &str)]) -> Request {
-        let secret = self.secret.as_deref();
-        let own: &[(&str, &str)] = match (secret, self.method) {
-            (None, _) | (_, AuthMethod::None) => &[("client_id", &self.id)],
-            (Some(secret), AuthMethod::ClientSecretPost) => {
-                &[("client_id", &self.id), ("client_secret", secret)]
-            }
-            (Some(_), AuthMethod::ClientSecretBasic) => &[],
-        };
-        let mut request = Request::form(url, &[fields, own].concat());
-        if let (Some(secret), AuthMethod::ClientSecretBasic) = (secret, self.method) {
-            let encoded =
-                |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
-            request.basic = Some((encoded(&self.id), encoded(secret)));
+    /// Takes the secret or the key of the configuration, which may be newer than that of the last
+    /// login.
+    pub fn configure(&mut self, configured: &ConfiguredClient) {
+        if configured.id != self.id {
+            return;
         }
-        request
+        self.secret.clone_from(&configured.secret);
+        self.method = match (configured.signs_with, self.method) {
+            (Some(_), _) => AuthMethod::PrivateKeyJwt,
+            (None, AuthMethod::PrivateKeyJwt) => AuthMethod::ClientSecretBasic,
+            (None, method) => method,
+        };
+    }
+
+    /// Returns a request to the token or revocation endpoint of an issuer, with what proves who the
+    /// client is.
+    pub(super) fn request(&self, url: Url, issuer: &str, fields: &[(&str, &str)]) -> Request {
+        let id = self.id.as_str();
+        let (own, proof): (&[(&str, &str)], _) = match (self.secret.as_deref(), self.method) {
+            (_, AuthMethod::PrivateKeyJwt) => (
+                &[],
+                ClientProof::Assertion {
+                    client_id: id.to_owned(),
+                    audience: issuer.to_owned(),
+                },
+            ),
+            (None, _) | (_, AuthMethod::None) => (&[("client_id", id)], ClientProof::None),
+            (Some(secret), AuthMethod::ClientSecretPost) => (
+                &[("client_id", id), ("client_secret", secret)],
+                ClientProof::None,
+            ),
+            (Some(secret), AuthMethod::ClientSecretBasic) => {
+                let encoded =
+                    |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+                (&[], ClientProof::Basic(encoded(id), encoded(secret)))
+            }
+        };
+        Request {
+            proof,
+            ..Request::form(url, &[fields, own].concat())
+        }
     }
 }

@@ -35,6 +35,8 @@ pub enum LoginError {
         "the authorization server `{issuer}` knows no client of airlock, and offers no way to register one"
     )]
     NoClient { issuer: String },
+    #[error("the authorization server does not accept a client with a private key ({algorithm})")]
+    NoPrivateKeyJwt { algorithm: &'static str },
     #[error("the client could not be registered: {0}")]
     Registration(String),
     #[error(
@@ -87,6 +89,9 @@ impl LoginError {
         match self {
             Self::NoClient { .. } => {
                 "register a client at the authorization server, and configure `oauth = { client_id = \"…\" }` for the server"
+            }
+            Self::NoPrivateKeyJwt { .. } => {
+                "configure `client_secret`, or a private key of a kind that the authorization server accepts"
             }
             Self::NoResourceMetadata | Self::NoServerMetadata { .. } => {
                 "if the server takes a token, configure it in `headers`; otherwise ask its operator for OAuth metadata"

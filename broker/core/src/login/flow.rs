@@ -258,7 +258,8 @@ impl Login {
             if !scopes.is_empty() {
                 fields.push(("scope", &scopes));
             }
-            let request = client.request(found.server.token_endpoint.clone(), &fields);
+            let (url, issuer) = (found.server.token_endpoint.clone(), &found.server.issuer);
+            let request = client.request(url, issuer, &fields);
             return Ok((Stage::Token(found, client), Step::Send(request)));
         }
         let mut address = found.server.authorization_endpoint()?.clone();
@@ -328,7 +329,8 @@ impl Login {
             ("code_verifier", &self.input.randomness.verifier),
             ("resource", &found.resource.resource),
         ];
-        let request = client.request(found.server.token_endpoint.clone(), &fields);
+        let (url, issuer) = (found.server.token_endpoint.clone(), &found.server.issuer);
+        let request = client.request(url, issuer, &fields);
         Ok((Stage::Token(found, client), Step::Send(request)))
     }
 

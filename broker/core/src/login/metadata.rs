@@ -37,6 +37,8 @@ pub(super) struct ServerMetadata {
     pub(super) revocation_endpoint: Option<Url>,
     pub(super) scopes: ScopeSet,
     pub(super) auth_methods: Option<Vec<String>>,
+    /// The algorithms of assertions at the token endpoint.
+    signing_algorithms: Option<Vec<String>>,
     pub(super) has_client_metadata_documents: bool,
     pub(super) names_issuer: bool,
     has_s256: bool,
@@ -240,6 +242,7 @@ impl ServerMetadata {
             revocation_endpoint: endpoint("revocation_endpoint")?,
             scopes: scopes.iter().map(String::as_str).collect(),
             auth_methods: texts(&object, "token_endpoint_auth_methods_supported"),
+            signing_algorithms: texts(&object, "token_endpoint_auth_signing_alg_values_supported"),
             has_client_metadata_documents: flag(&object, "client_id_metadata_document_supported"),
             names_issuer: flag(&object, "authorization_response_iss_parameter_supported"),
             has_s256: challenges.is_some_and(|it| it.iter().any(|it| it == "S256")),
@@ -258,6 +261,20 @@ impl ServerMetadata {
         }
         self.check_grant("authorization_code", "authorization code grant")?;
         Ok(endpoint)
+    }
+
+    /// Checks that the token endpoint accepts assertions that are signed with this algorithm.
+    pub(super) fn check_private_key_jwt(&self, algorithm: &'static str) -> Result<(), LoginError> {
+        let lists = |list: &Option<Vec<String>>, word: &str| match list {
+            Some(list) => list.iter().any(|it| it == word),
+            None => true,
+        };
+        let is_accepted = lists(&self.auth_methods, "private_key_jwt")
+            && lists(&self.signing_algorithms, algorithm);
+        match is_accepted {
+            true => Ok(()),
+            false => Err(LoginError::NoPrivateKeyJwt { algorithm }),
+        }
     }
 
     pub(super) fn check_grant(&self, grant: &str, what: &'static str) -> Result<(), LoginError> {

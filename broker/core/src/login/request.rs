@@ -10,8 +10,19 @@ use url::Url;
 pub struct Request {
     pub url: Url,
     pub body: Body,
+    pub proof: ClientProof,
+}
+
+/// What the shell adds to a request to prove who the client is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ClientProof {
+    /// Nothing, or the body contains it.
+    None,
     /// Client id and secret for HTTP Basic, encoded as RFC 6749 section 2.3.1 demands.
-    pub basic: Option<(String, String)>,
+    Basic(String, String),
+    /// An assertion of this client for this authorization server, which the client's key signs
+    /// (RFC 7523). The shell adds it to the form.
+    Assertion { client_id: String, audience: String },
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -25,6 +36,12 @@ pub enum Body {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Body")
+    }
+}
+
+impl fmt::Debug for ClientProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientProof")
     }
 }
 
@@ -45,7 +62,7 @@ impl Request {
         Self {
             url,
             body: Body::None,
-            basic: None,
+            proof: ClientProof::None,
         }
     }
 
@@ -55,7 +72,7 @@ impl Request {
         Self {
             url,
             body: Body::Form(form.finish()),
-            basic: None,
+            proof: ClientProof::None,
         }
     }
 }

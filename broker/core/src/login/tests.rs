@@ -174,6 +174,7 @@ fn client_is_configured_or_a_document_or_registered() {
     let configured = ConfiguredClient {
         id: "own".to_owned(),
         secret: Some("secret-1".to_owned()),
+        signs_with: None,
     };
     let servers = with_documents(Servers::good());
     let (outcome, sent, _) = servers.log_in(|input| {
@@ -191,8 +192,8 @@ fn client_is_configured_or_a_document_or_registered() {
         outcome.unwrap().client.method,
         AuthMethod::ClientSecretBasic
     );
-    let basic = sent.last().unwrap().basic.clone();
-    assert_eq!(basic, Some(("own".to_owned(), "secret-1".to_owned())));
+    let proof = sent.last().unwrap().proof.clone();
+    assert!(proof == ClientProof::Basic("own".to_owned(), "secret-1".to_owned()));
 }
 
 #[test]
@@ -238,6 +239,7 @@ fn client_credentials_need_no_person() {
         input.client = Some(ConfiguredClient {
             id: "own".to_owned(),
             secret: Some("secret-1".to_owned()),
+            signs_with: None,
         });
     });
     assert!(outcome.is_ok() && address.is_empty());
@@ -248,10 +250,51 @@ fn client_credentials_need_no_person() {
 }
 
 #[test]
+fn client_with_a_private_key_sends_an_assertion_for_the_issuer() {
+    let signs_with = |input: &mut LoginInput| {
+        input.grant = Grant::ClientCredentials;
+        input.client = Some(ConfiguredClient {
+            id: "own".to_owned(),
+            secret: None,
+            signs_with: Some("ES256"),
+        });
+    };
+    let accepting = |methods: Value, algorithms: Value| {
+        let mut servers = Servers::good();
+        let mut metadata = metadata();
+        metadata["token_endpoint_auth_methods_supported"] = methods;
+        metadata["token_endpoint_auth_signing_alg_values_supported"] = algorithms;
+        servers.metadata.1 = metadata.to_string();
+        servers.log_in(signs_with)
+    };
+    let expected = ClientProof::Assertion {
+        client_id: "own".to_owned(),
+        audience: "https://as.example".to_owned(),
+    };
+    for algorithms in [Value::Null, json!(["RS256", "ES256"])] {
+        let (outcome, sent, _) = accepting(json!(["private_key_jwt"]), algorithms);
+        let request = sent.last().unwrap();
+        assert!(request.proof == expected && !form(request).contains("client_id"));
+        let renewal = refresh_request(&outcome.unwrap()).unwrap();
+        assert!(renewal.proof == expected);
+    }
+    for (methods, algorithms) in [
+        (json!(["client_secret_basic"]), Value::Null),
+        (json!(["private_key_jwt"]), json!(["RS256"])),
+    ] {
+        let (outcome, sent, _) = accepting(methods, algorithms);
+        let refused = outcome.unwrap_err();
+        assert_eq!(refused, LoginError::NoPrivateKeyJwt { algorithm: "ES256" });
+        assert!(sent.iter().all(|it| it.body == Body::None));
+    }
+}
+
+#[test]
 fn secret_that_is_added_or_removed_later_changes_how_the_client_is_known() {
     let configured = |secret: Option<&str>| ConfiguredClient {
         id: "own".to_owned(),
         secret: secret.map(str::to_owned),
+        signs_with: None,
     };
     let logged_in = |methods: Value, secret| {
         let mut servers = Servers::good();
@@ -261,26 +304,26 @@ fn secret_that_is_added_or_removed_later_changes_how_the_client_is_known() {
         let (outcome, ..) = servers.log_in(|input| input.client = Some(configured(secret)));
         outcome.unwrap()
     };
+    let basic = ClientProof::Basic("own".to_owned(), "secret-1".to_owned());
     let renewed_with = |mut credential: Credential, secret: Option<&str>| {
-        credential.client.secret = secret.map(str::to_owned);
+        credential.client.configure(&configured(secret));
         let request = refresh_request(&credential).unwrap();
         let form = form(&request);
         (
-            request.basic.clone(),
+            request.proof == basic,
             form.contains("client_id=own"),
             form.contains("client_secret=secret-1"),
         )
     };
-    let basic = Some(("own".to_owned(), "secret-1".to_owned()));
     for (methods, before, after, expected) in [
-        (Value::Null, None, Some("secret-1"), (basic, false, false)),
+        (Value::Null, None, Some("secret-1"), (true, false, false)),
         (
             json!(["none", "client_secret_post"]),
             None,
             Some("secret-1"),
-            (None, true, true),
+            (false, true, true),
         ),
-        (Value::Null, Some("secret-1"), None, (None, true, false)),
+        (Value::Null, Some("secret-1"), None, (false, true, false)),
     ] {
         let credential = logged_in(methods.clone(), before);
         assert_eq!(renewed_with(credential, after), expected, "{methods}");

@@ -130,7 +130,7 @@ pub fn refresh_request(credential: &Credential) -> Option<Request> {
     if !fields.contains(&resource) {
         fields.push(resource);
     }
-    Some(credential.client.request(url, &fields))
+    Some(credential.client.request(url, &credential.issuer, &fields))
 }
 
 /// Returns the renewed credential. A server that does not rotate its refresh token keeps the old
@@ -167,7 +167,8 @@ pub fn revocation_requests(credential: &Credential) -> Vec<Request> {
         .chain([(&*credential.access_token, "access_token")]);
     let request = |(token, hint)| {
         let fields = [("token", token), ("token_type_hint", hint)];
-        credential.client.request(url.clone(), &fields)
+        let client = &credential.client;
+        client.request(url.clone(), &credential.issuer, &fields)
     };
     tokens.map(request).collect()
 }
