@@ -11,6 +11,7 @@ pub mod case_file;
 pub mod changing;
 pub mod clock_ahead;
 pub mod command;
+pub mod conformance;
 pub mod counting;
 pub mod counting_http;
 pub mod engine;

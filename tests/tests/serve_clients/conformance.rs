@@ -2,10 +2,8 @@
 //! calls the tools of a server behind airlock, listed in progressive mode with full descriptions. A
 //! list contains exactly the checks that fail or warn, each with the reason.
 
-use std::path::Path;
-
-use serde_json::Value;
 use tests::command::{program, start};
+use tests::conformance::{Check, checks};
 use tests::patience::in_one_of_three;
 use tests::real_hosts::installed;
 use tests::serving::ServeProcess;
@@ -126,39 +124,4 @@ fn excluded(revision: &str) -> Vec<&'static str> {
     let alone = EXCLUDED.iter().map(|(name, _)| *name);
     let all = alone.chain(OF_TASKS);
     all.filter(|_| revision == NEWER).collect()
-}
-
-#[derive(Debug)]
-struct Check {
-    /// Name as `scenario/check`.
-    name: String,
-    status: String,
-    /// The suite's reason for a failure, shown unless the check is excluded.
-    #[expect(dead_code, reason = "read through Debug")]
-    why: String,
-}
-
-/// Reads the results. Each scenario has a folder, named after the scenario and the time.
-fn checks(results: &Path) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for folder in std::fs::read_dir(results).expect("results").flatten() {
-        let name = folder.file_name().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(folder.path().join("checks.json")).expect("checks");
-        let list: Vec<Value> = serde_json::from_str(&text).expect("a list of checks");
-        let text = |check: &Value, key: &str| check[key].as_str().unwrap_or_default().to_owned();
-        checks.extend(list.iter().map(|check| Check {
-            name: format!("{}/{}", scenario(&name), text(check, "id")),
-            status: text(check, "status"),
-            why: text(check, "errorMessage"),
-        }));
-    }
-    checks
-}
-
-/// Returns the scenario of a folder: `ping` for `server-ping-2026-11-22T07-35-56-047Z`.
-fn scenario(folder: &str) -> &str {
-    const TIME: usize = "-2026-11-22T07-35-56-047Z".len();
-    let name = folder.get(..folder.len().saturating_sub(TIME));
-    let name = name.unwrap_or(folder);
-    name.strip_prefix("server-").unwrap_or(name)
 }
