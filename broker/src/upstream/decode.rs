@@ -52,6 +52,9 @@ pub(crate) fn reply(answer: Result<Answer, LinkError>, result_bytes_max: usize) 
 fn failure(error: LinkError) -> Reply {
     match error {
         LinkError::NotSent { why } => Reply::NotSent { why },
+        ref unusable @ LinkError::LoginUnusable { .. } => Reply::NotSent {
+            why: unusable.why(),
+        },
         LinkError::SessionGone => Reply::NotSent {
             why: "the server ends each new session immediately".to_owned(),
         },

@@ -20,6 +20,8 @@ pub enum ConnectError {
         /// The command that logs in, with its flags. Only the person at the terminal sees it.
         next: String,
     },
+    #[error("the login cannot be used: {why}")]
+    LoginUnusable { why: String, next: &'static str },
     #[error("invalid setting `{setting}`: {why}")]
     Setting { setting: String, why: String },
     #[error("the server did not finish connecting within {} ms{}", .within.as_millis(), words(.last_words))]
@@ -69,6 +71,10 @@ impl ConnectError {
                 url: shown(&url),
                 status,
             },
+            Self::LoginUnusable { why, next } => Self::LoginUnusable {
+                why: shown(&why),
+                next,
+            },
             Self::LoginRequired { url, why, next } => Self::LoginRequired {
                 url: shown(&url),
                 why: shown(&why),
@@ -103,6 +109,7 @@ impl ConnectError {
                 "check the spelling of the command and that it is on PATH; only PATH, HOME and the configured variables are passed on"
             }
             Self::Unreachable { .. } => "check the address, and that the server is running",
+            Self::LoginUnusable { next, .. } => next,
             Self::Unauthorized { .. } => "check the configured headers; a token may have expired",
             Self::Setting { .. } => "correct the setting",
             Self::TimedOut { .. } => {

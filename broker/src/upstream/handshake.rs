@@ -177,7 +177,7 @@ impl HandshakeError {
         match self {
             Self::Connect(_) => true,
             Self::Link(LinkError::Status { status, .. }) => matches!(status, 401 | 403 | 407),
-            Self::Link(LinkError::LoginRequired { .. }) => true,
+            Self::Link(LinkError::LoginRequired { .. } | LinkError::LoginUnusable { .. }) => true,
             _ => false,
         }
     }
@@ -452,6 +452,9 @@ impl HandshakeError {
                 url: url.to_owned(),
                 status,
             },
+            (Self::Link(LinkError::LoginUnusable { why, next }), _) => {
+                ConnectError::LoginUnusable { why, next }
+            }
             (Self::Link(LinkError::LoginRequired { why, next, .. }), place) => {
                 ConnectError::LoginRequired {
                     url: place.unwrap_or_default().to_owned(),

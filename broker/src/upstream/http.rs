@@ -219,8 +219,9 @@ impl HttpLink {
                 next: login.command(&Challenge::default()),
                 challenge: Box::default(),
             },
-            false => LinkError::NotSent {
-                why: format!("{error}; {}", error.next()),
+            false => LinkError::LoginUnusable {
+                why: error.to_string(),
+                next: error.next(),
             },
         };
         let used = login.token().await.map_err(unusable)?;

@@ -30,6 +30,8 @@ pub(crate) struct OutgoingRequest {
 pub(crate) enum LinkError {
     /// The request certainly did not arrive.
     NotSent { why: String },
+    /// The request was not sent, because the login cannot be used. `next` is advice.
+    LoginUnusable { why: String, next: &'static str },
     /// The HTTP session has ended; the request was not accepted.
     SessionGone,
     /// The HTTP server answered with this status and without a JSON-RPC message.
@@ -53,6 +55,7 @@ impl LinkError {
             Self::NotSent { why } | Self::Status { why, .. } | Self::Lost { why, .. } => {
                 why.clone()
             }
+            Self::LoginUnusable { why, next } => format!("{why}; {next}"),
             Self::LoginRequired { why, next, .. } => format!("{why}; run `{next}`"),
             Self::SessionGone => "the HTTP session has ended".to_owned(),
             Self::Unopened { was_declined } => {
@@ -68,7 +71,7 @@ impl LinkError {
     /// Whether the error concerns the connection to the server and not the request.
     pub(crate) fn is_connection_error(&self) -> bool {
         match self {
-            Self::NotSent { .. } | Self::SessionGone => true,
+            Self::NotSent { .. } | Self::LoginUnusable { .. } | Self::SessionGone => true,
             Self::Status { status, .. } => *status >= 500,
             Self::Lost { cause, .. } => *cause == LostCause::Disconnected,
             Self::LoginRequired { .. } | Self::Unopened { .. } => false,

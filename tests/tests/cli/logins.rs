@@ -9,7 +9,7 @@ use tests::command::{CommandOutput, Home, start};
 use tests::login_server::{LoginServer, get};
 use tests::typing::act_at;
 
-const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
+pub(crate) const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
 
 fn configured(server: &LoginServer) -> Home {
     let home = Home::new();
@@ -17,9 +17,13 @@ fn configured(server: &LoginServer) -> Home {
     home
 }
 
-/// Logs in without a browser: reads the address, and pastes the answer.
 fn log_in(home: &Home, server: &LoginServer, more: &[&str]) -> String {
-    let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
+    log_in_to("w", home, server, more)
+}
+
+/// Logs in without a browser: reads the address, and pastes the answer.
+pub(crate) fn log_in_to(name: &str, home: &Home, server: &LoginServer, more: &[&str]) -> String {
+    let args = ["login", name, "--config", "airlock.toml", "--no-browser"];
     let (code, stdout, stderr) = paste(home.airlock(args.iter().chain(more)), server);
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     stdout
