@@ -400,7 +400,8 @@ impl ServerLogin {
                 address,
             })),
             Progress::Done(credential) => {
-                let place = self.keep((*credential).clone()).await?;
+                let lock = self.lock().await?;
+                let place = self.keep_locked((*credential).clone(), lock).await?;
                 Ok(Err((*credential, place)))
             }
         }
@@ -413,13 +414,14 @@ impl ServerLogin {
         personal: PersonalLogin,
         address: String,
     ) -> Result<(Credential, KeyPlace), LoginFailure> {
-        let Some(under_way) = UnderWay::begin() else {
-            return Err(LoginFailure::Other("airlock is ending".to_owned()));
-        };
         let login = self.clone();
         let finishing = async move {
-            let _under_way = under_way;
-            login.finish_once(personal, &address).await
+            // Locked first, because the end of the process waits only for the request.
+            let lock = login.lock().await?;
+            let Some(_under_way) = UnderWay::begin() else {
+                return Err(LoginFailure::Other("airlock is ending".to_owned()));
+            };
+            login.finish_once(personal, &address, lock).await
         };
         let ended = renewals::run_to_end(finishing).await;
         ended.map_err(other)?
@@ -429,6 +431,7 @@ impl ServerLogin {
         &self,
         mut personal: PersonalLogin,
         address: &str,
+        lock: File,
     ) -> Result<(Credential, KeyPlace), LoginFailure> {
         let step = personal.login.step(Event::Returned(address))?;
         // Only now the code is known to be of this login. A short one would mask other texts.
@@ -444,7 +447,7 @@ impl ServerLogin {
             .await?
         {
             Progress::Done(credential) => {
-                let place = self.keep((*credential).clone()).await?;
+                let place = self.keep_locked((*credential).clone(), lock).await?;
                 Ok((*credential, place))
             }
             Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
@@ -515,10 +518,9 @@ impl ServerLogin {
         send(request, network, self.0.settings.key.as_ref()).await
     }
 
-    async fn keep(&self, credential: Credential) -> Result<KeyPlace, LoginFailure> {
+    async fn lock(&self) -> Result<File, LoginFailure> {
         let login = self.clone();
-        let lock = blocking(move || login.0.store.lock(&login.0.id)).await??;
-        self.keep_locked(credential, lock).await
+        Ok(blocking(move || login.0.store.lock(&login.0.id)).await??)
     }
 
     async fn keep_locked(

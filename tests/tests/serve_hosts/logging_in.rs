@@ -1,8 +1,12 @@
 //! Tests a server that refuses a call until somebody has logged in. The host's user opens the
 //! address of the login, and the call is then made. Covers both eras of hosts.
 
+use std::fs::File;
 use std::process::Stdio;
+use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tests::command::Home;
 use tests::login_server::LoginServer;
@@ -177,4 +181,58 @@ fn person_who_declines_does_not_decline_for_another_host() {
     let asked = made.told("elicitation/create");
     let _ = server.browse(asked["params"]["url"].as_str().unwrap());
     was_made_once(&serving, &server, &made.answer(1));
+}
+
+#[test]
+fn cancelled_run_keeps_the_login_that_ends_afterwards_and_sends_nothing() {
+    let server = LoginServer::start();
+    let serving = serving(&server);
+    let host = serving.session(&json!({"elicitation": {"url": {}}}));
+    server.expire_login();
+    let mut run = host.begin(1, "tools/call", &running(CREATE));
+    let asked = run.told("elicitation/create");
+    server.set_token_delay(Duration::from_secs(2));
+    let exchanges = server.requests_for("/token");
+    let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+    wait_until(|| server.requests_for("/token") > exchanges);
+    host.notify("notifications/cancelled", &json!({"requestId": 1}));
+    wait_until(|| {
+        let journal = serving.home.journals().pop().unwrap();
+        let journal = std::fs::read_to_string(journal).unwrap();
+        journal.contains("\"status\":\"cancelled\"")
+    });
+    server.set_token_delay(Duration::ZERO);
+    let logins = server.requests_for("/authorize");
+    let made = host.run(2, CREATE);
+    assert!(text(&made).contains("made with"), "{made}");
+    assert_eq!(server.calls(), ["t"]);
+    assert_eq!(server.requests_for("/authorize"), logins);
+    serving.home.verify_all();
+}
+
+#[test]
+fn login_that_waits_for_another_process_does_not_delay_the_end() {
+    let server = LoginServer::start();
+    let mut serving = serving(&server);
+    let host = serving.session(&json!({"elicitation": {"url": {}}}));
+    server.expire_login();
+    let mut run = host.begin(1, "tools/call", &running(CREATE));
+    let asked = run.told("elicitation/create");
+    let asked_before = server.requests_for("/token");
+    let _held = hold_login(&serving.home);
+    let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+    // The end waits up to 12 s for a login that is being exchanged.
+    let (_, took, _) = serving.stop(Signal::TERM);
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(server.requests_for("/token"), asked_before);
+}
+
+/// Takes the lock of the only login, as another process does that renews it.
+fn hold_login(home: &Home) -> File {
+    let folder = std::fs::read_dir(home.path().join(".local/state/airlock/logins")).unwrap();
+    let mut files = folder.map(|it| it.unwrap().path());
+    let lock = files.find(|it| it.extension().is_some_and(|it| it == "lock"));
+    let lock = File::open(lock.unwrap()).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    lock
 }
