@@ -13,6 +13,7 @@ mod failed_start;
 mod fetch;
 mod latest_listings;
 mod lock_check;
+mod login_tool;
 mod policies;
 mod rate_limits;
 mod registry;

@@ -47,6 +47,8 @@ struct State {
     has_moved: bool,
     /// The secret of the client that logs in without a person.
     client_secret: Option<String>,
+    /// Whether the handshake needs no login.
+    has_open_handshake: bool,
 }
 
 struct Request {
@@ -111,6 +113,11 @@ impl LoginServer {
         let mut state = self.state();
         state.client_secret = Some(secret.to_owned());
         state.secrets.push(secret.to_owned());
+    }
+
+    /// Answers the handshake without a login. Everything else still requires one.
+    pub fn open_handshake(&self) {
+        self.state().has_open_handshake = true;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -294,14 +301,19 @@ fn mcp(request: &Request, origin: &str, state: &mut State) -> Reply {
     let metadata = format!("{origin}/.well-known/oauth-protected-resource/mcp");
     let sent = request.authorization.as_deref();
     let sent = sent.and_then(|it| it.strip_prefix("Bearer "));
-    if sent.is_none() || sent != state.access.as_deref() {
+    let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let handshake = [Some("initialize"), Some("server/discover")];
+    let is_handshake =
+        message.get("id").is_none() || handshake.contains(&message["method"].as_str());
+    let is_open = state.has_open_handshake && is_handshake;
+    let is_logged_in = sent.is_some() && sent == state.access.as_deref();
+    if !is_open && !is_logged_in {
         let header = format!("WWW-Authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
         return ("401 Unauthorized", header, String::new());
     }
     if request.method != "POST" {
         return ("405 Method Not Allowed", String::new(), String::new());
     }
-    let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let id = &message["id"];
     if id.is_null() {
         return ("202 Accepted", String::new(), String::new());

@@ -186,7 +186,10 @@ impl Drop for ServeProcess {
 fn read_stderr(stderr: ChildStderr, place: &mpsc::Sender<String>) -> String {
     let mut said = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        let url = line.rsplit_once("http://").map(|(_, rest)| rest);
+        // A warning can name the address of a server.
+        let is_own = line.starts_with("serving ");
+        let url = line.rsplit_once("http://").filter(|_| is_own);
+        let url = url.map(|(_, rest)| rest);
         if let Some((address, _)) = url.and_then(|url| url.split_once("/mcp")) {
             let _ = place.send(address.to_owned());
         }

@@ -10,10 +10,11 @@ use codegen::lock::Lock;
 use serde_json::Value;
 
 use super::latest_listings::{Digests, LatestListings};
+use super::login_tool;
 use super::server_tools::{ServerAbout, ServerTools};
 use super::status::{ServerState, ServerStatus};
 use super::tools::{groups_missing, tool_left_out};
-use crate::config::ServerConfig;
+use crate::config::{ServerConfig, ToolTrust};
 use crate::listing_file::{ListingStore, StoredListing};
 use crate::lock_file::{self, Pin};
 use crate::parallel::side_by_side;
@@ -39,6 +40,8 @@ struct ServerEntry {
     server: ServerConfig,
     state: ServerState,
     offered: Option<ServerTools>,
+    /// Whether `offered` is only the tool that asks the person to log in.
+    offers_login: bool,
     /// Whether an earlier start waited for this server without success.
     was_missed: bool,
     /// Problems of the server, or of single tools.
@@ -88,6 +91,7 @@ impl ServerRegistry {
             },
             server,
             offered: None,
+            offers_login: false,
             was_missed: false,
             problems: Vec::new(),
         };
@@ -177,7 +181,13 @@ impl ServerRegistry {
         };
         if let Some(failure) = &listed.failure {
             let problem = self.unavailable(&name, failure);
-            return self.lost(&name, problem);
+            let offers_login =
+                matches!(failure, ConnectError::LoginRequired { .. }) && self.offer_login(&name);
+            let lost = self.lost(&name, problem);
+            return match offers_login {
+                true => ChangeScope::Tools,
+                false => lost,
+            };
         }
         let mut tools = listed.tools;
         let says = listed
@@ -207,10 +217,34 @@ impl ServerRegistry {
             return ChangeScope::Standing;
         };
         entry.state = ServerState::Connected;
+        entry.offers_login = false;
         entry.problems = problems;
         entry.offered = other.or_else(|| entry.offered.take());
         self.note(&name, listed.reading);
         touches
+    }
+
+    /// Offers hosts the tool that asks the person to log in, if no tool of the server is known.
+    /// Returns whether it is offered from now on.
+    fn offer_login(&mut self, server: &ServerName) -> bool {
+        let is_it = |it: &&ServerEntry| it.server.spec.name == *server;
+        let entry = self.entries.iter().find(is_it);
+        let entry = entry.filter(|it| self.is_searched && it.offered.is_none());
+        let login = entry.and_then(|it| Some((&it.server, it.server.spec.login.as_ref()?)));
+        let Some((config, _)) = login.filter(|(_, login)| login.needs_person()) else {
+            return false;
+        };
+        let tools = vec![login_tool::description()];
+        let offered = ServerTools {
+            // What is configured concerns the server's own tools.
+            trust: ToolTrust::default(),
+            ..self.offer(config, ServerAbout::default(), tools)
+        };
+        if let Some(entry) = self.find(server) {
+            entry.offered = Some(offered);
+            entry.offers_login = true;
+        }
+        true
     }
 
     fn lost(&mut self, server: &ServerName, problem: Problem) -> ChangeScope {
@@ -468,7 +502,8 @@ impl ServerRegistry {
 
     /// Returns the servers whose tools are unknown.
     pub(super) fn unseen(&self) -> impl Iterator<Item = &str> {
-        let unseen = self.entries.iter().filter(|it| it.offered.is_none());
+        let is_unseen = |it: &&ServerEntry| it.offered.is_none() || it.offers_login;
+        let unseen = self.entries.iter().filter(is_unseen);
         unseen.map(|it| &*it.server.spec.name.0)
     }
 

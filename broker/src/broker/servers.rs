@@ -19,6 +19,7 @@ use tokio::time::sleep;
 
 use super::CallContext;
 use super::latest_listings::ListedDigests;
+use super::login_tool;
 use super::rate_limits::RateLimits;
 use super::registry::ToolRegistry;
 use super::server_registry::ServerChange;
@@ -181,6 +182,9 @@ impl Servers {
                 },
                 Err(_) => return not_sent("the server is still starting"),
             };
+            if login_tool::is_called(&call) {
+                return login_tool::reply();
+            }
             if said.digest(&call.tool.tool) != Some(call.upstream_digest) {
                 return Reply::Changed;
             }

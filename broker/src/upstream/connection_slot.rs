@@ -37,6 +37,16 @@ impl ConnectionSlot {
         (self.connection, self.listening, self.following) = (None, None, None);
     }
 
+    /// Records a failed attempt to connect, and the login that it used.
+    pub(super) fn note_failure(&mut self, error: ConnectError, login: Option<LoginVersion>) {
+        self.failures = self.failures.saturating_add(1);
+        self.last_failure = Some(ConnectFailure {
+            error,
+            at: Instant::now(),
+            login,
+        });
+    }
+
     /// Checks whether a new attempt to connect is due. The pause grows after each failure. After a
     /// login, an attempt is always due.
     pub(super) fn check_patience(&self, login: Option<LoginVersion>) -> Result<(), ConnectError> {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::child::LiveProcesses;
 use super::connection::{CallRequest, Connection};
-use super::connection_slot::{ConnectFailure, ConnectionSlot};
+use super::connection_slot::ConnectionSlot;
 use super::decode;
 use super::diagnostics::{Diagnostics, lock};
 use super::era::EraMemory;
@@ -25,7 +25,7 @@ use super::http::challenge_of;
 use super::input_required;
 use super::jsonrpc::Answer;
 use super::link::Link;
-use super::list::{Listing, list};
+use super::list::{ListError, Listing, list};
 use super::list_subscription::ListSubscription;
 use super::login_request;
 use super::message_limits::MessageLimits;
@@ -36,7 +36,7 @@ use super::subscription_sync::SubscriptionSync;
 use super::subscriptions::{ResourceSubscription, ServerSubscriptions, TooManySubscriptions};
 use crate::client_bridge::{ClientCapabilities, DeclaredCapabilities};
 use crate::deadline::Deadline;
-use crate::login::ServerLogin;
+use crate::login::{LoginVersion, ServerLogin};
 use crate::secrets::Secrets;
 
 pub(crate) struct UpstreamServer {
@@ -159,9 +159,14 @@ impl UpstreamServer {
         let connection = self.connection().await?;
         let number = self.readings.fetch_add(1, Ordering::SeqCst) + 1;
         let changes = self.diagnostics.changes();
-        let mut listing = list(&connection, self.spec.timeouts.list)
-            .await
-            .map_err(|error| self.no_list(&connection, &error.why()))?;
+        let login = self.login_version();
+        let mut listing = match list(&connection, self.spec.timeouts.list).await {
+            Ok(listing) => listing,
+            Err(ListError::Link(refused @ LinkError::LoginRequired { .. })) => {
+                return Err(self.login_required(&connection, refused, login).await);
+            }
+            Err(error) => return Err(self.no_list(&connection, &error.why())),
+        };
         for problem in &mut listing.problems {
             *problem = problem.clone().map_texts(|text| self.shown(text));
         }
@@ -176,6 +181,30 @@ impl UpstreamServer {
             self.diagnostics.list_holds_for(time);
         }
         Ok((connection, number, listing))
+    }
+
+    /// Ends a connection whose handshake needed no login, and whose list does. This counts as a failed
+    /// attempt to connect, so that a login leads to the next one.
+    async fn login_required(
+        &self,
+        connection: &Arc<Connection>,
+        refused: LinkError,
+        login: Option<LoginVersion>,
+    ) -> ConnectError {
+        let error = self.explained(HandshakeError::Link(refused));
+        let mut slot = self.slot.lock().await;
+        let is_it = |it: &Arc<Connection>| Arc::ptr_eq(it, connection);
+        if slot.connection.as_ref().is_some_and(is_it) {
+            slot.clear();
+            slot.note_failure(error.clone(), login);
+        }
+        drop(slot);
+        connection.link.close().await;
+        error
+    }
+
+    fn login_version(&self) -> Option<LoginVersion> {
+        self.spec.login.as_ref().and_then(ServerLogin::version)
     }
 
     fn no_list(&self, connection: &Connection, why: &str) -> ConnectError {
@@ -439,7 +468,7 @@ impl UpstreamServer {
         mut slot: OwnedMutexGuard<ConnectionSlot>,
     ) -> Result<Arc<Connection>, ConnectError> {
         slot.clear();
-        let login = self.spec.login.as_ref().and_then(ServerLogin::version);
+        let login = self.login_version();
         slot.check_patience(login)?;
         let connecting = async {
             // Two processes of one server could compete for the same lock, port or file.
@@ -465,12 +494,7 @@ impl UpstreamServer {
                 Ok(connection)
             }
             Err(error) => {
-                slot.failures = slot.failures.saturating_add(1);
-                slot.last_failure = Some(ConnectFailure {
-                    error: error.clone(),
-                    at: Instant::now(),
-                    login,
-                });
+                slot.note_failure(error.clone(), login);
                 Err(error)
             }
         }

@@ -102,6 +102,19 @@ fn check_no_secret(home: &Home, server: &LoginServer, outputs: &[&CommandOutput]
 }
 
 #[test]
+fn server_that_requires_the_login_only_for_its_list_names_the_command() {
+    let server = LoginServer::start();
+    server.open_handshake();
+    let home = configured(&server);
+    let refused = call(&home, 1).wait().expect_code(30);
+    refused.expect_stderr(&next(&home, "w"));
+    let shown = home.run(["servers", "--config", "airlock.toml"]);
+    shown.expect_code(30).expect_stdout("login-required");
+    log_in(&home, &server, &[]);
+    call(&home, 1).wait().expect_code(0);
+}
+
+#[test]
 fn login_by_paste_makes_calls_work_and_leaves_no_secret_in_clear() {
     let server = LoginServer::start();
     let home = configured(&server);

@@ -33,6 +33,41 @@ fn serving(server: &LoginServer) -> ServeProcess {
     serving
 }
 
+#[test]
+fn host_logs_in_to_a_server_whose_tools_are_not_known() {
+    for is_open in [false, true] {
+        let server = LoginServer::start();
+        if is_open {
+            server.open_handshake();
+        }
+        let home = Home::new();
+        let config = server.config() + "\n[oauth]\nkeys = \"file\"\n";
+        home.write("airlock.toml", config);
+        // Rules can name tools that are not known yet.
+        let rules = "@id(\"all\") @owner(\"desk\") @reason(\"a test\")\n\
+                     permit(principal, action, resource);\n\
+                     @id(\"creates\") @owner(\"desk\") @reason(\"a test\")\n\
+                     permit(principal, action == Action::\"w.create\", resource);\n";
+        home.write("rules/a.cedar", rules);
+        let flags = ["--disclosure", "full", "--policy", "rules", "--config"];
+        let serving = ServeProcess::start_in(home, flags.into_iter().chain(["airlock.toml"]));
+        let host = serving.session(&json!({"elicitation": {"url": {}}}));
+        let mut run = host.begin(1, "tools/call", &running("return await w.log_in({})"));
+        let asked = run.told("elicitation/create");
+        let _ = server.browse(asked["params"]["url"].as_str().unwrap());
+        let logged_in = run.answer(1);
+        assert!(text(&logged_in).contains("has logged in"), "{logged_in}");
+        let _ = host.call(2, "get_tool_details", &json!({"tools": ["w.create"]}));
+        let made = host.run(3, CREATE);
+        assert!(text(&made).contains("made with"), "{made}");
+        assert_eq!(server.calls(), ["t"]);
+        // The server's own tools have taken the place of the one that logs in.
+        let gone = host.run(4, "return typeof w['log' + '_in']");
+        assert!(text(&gone).contains("has no tool `log_in`"), "{gone}");
+        serving.home.verify_all();
+    }
+}
+
 /// Logs in with the command.
 fn log_in(home: &Home, server: &LoginServer) {
     use std::io::{BufRead as _, BufReader};
