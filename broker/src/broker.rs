@@ -90,6 +90,7 @@ use tools::tool_unusable;
 
 pub use build_error::BuildError;
 pub use builder::Builder;
+pub(crate) use builder::SharedParts;
 pub use cancel::Cancel;
 pub use entropy::EntropyError;
 pub(crate) use policies::{problems as policy_problems, rules_of, vocabulary_of};

@@ -50,7 +50,7 @@ pub use offers::{BadOffer, Offer, Offers};
 pub use pass_through::PassThrough;
 pub(crate) use policies::UnmatchedPattern;
 pub use policies::{GroupPattern, PolicyConfig};
-pub(crate) use server::names_a_secret;
+pub(crate) use server::{CredentialOwner, names_a_secret};
 pub use server::{ServerConfig, ToolTrust};
 pub use settings::{
     BrokerSettings, CompilerSettings, EngineSettings, RunSettings, Settings, StateSettings,

@@ -50,12 +50,13 @@ mod stdio;
 mod subscriptions;
 
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::AbortHandle;
 
 use crate::broker::Broker;
 use crate::broker::tool_index::ToolIndex;
@@ -64,6 +65,7 @@ use crate::private_file::StateDir;
 use context::{ServeContext, ServedTools};
 use stdio::DrainTimeouts;
 
+pub(crate) use http::MakeServer;
 pub use http::{AccessGuard, BadOauth, InvalidToken, OauthSettings, ResourceServer, url};
 pub use prompt::text as system_prompt;
 pub use seal::SealKeyError;
@@ -75,6 +77,26 @@ pub struct McpServer {
     context: ServeContext,
     tools: Arc<watch::Sender<Option<Arc<ServedTools>>>>,
     settings: ServeSettings,
+    /// The tasks that follow the broker. They end with the last clone of the server.
+    following: Arc<Following>,
+}
+
+#[derive(Debug, Default)]
+struct Following(Mutex<Vec<AbortHandle>>);
+
+impl Following {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(task).abort_handle();
+        let tasks = self.0.lock();
+        tasks.unwrap_or_else(PoisonError::into_inner).push(task);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let tasks = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        tasks.iter().for_each(AbortHandle::abort);
+    }
 }
 
 impl McpServer {
@@ -87,6 +109,7 @@ impl McpServer {
             context: ServeContext::new(watched, settings.clone(), state)?,
             tools: Arc::new(tools),
             settings,
+            following: Arc::default(),
         })
     }
 
@@ -102,10 +125,11 @@ impl McpServer {
     /// follow the broker's changes.
     pub fn ready(&self, broker: Broker) {
         let changes = broker.changes();
-        tokio::spawn(subscriptions::follow(broker.clone(), self.context.clone()));
-        tokio::spawn(idle::return_memory(broker.clone()));
+        let following = &self.following;
+        following.spawn(subscriptions::follow(broker.clone(), self.context.clone()));
+        following.spawn(idle::return_memory(broker.clone()));
         if broker.has_tool_files() {
-            tokio::spawn(look_at_tool_files(broker.clone()));
+            following.spawn(look_at_tool_files(broker.clone()));
         }
         let index = ToolIndex::new(broker, self.settings.declare_limit());
         let list = own_tools::changing(&index, &self.settings);
@@ -147,7 +171,18 @@ impl McpServer {
         // capabilities are declared. If a host lacks one, a server that needs it during a call gets
         // an error.
         self.context.declare(self.settings.pass);
-        http::serve(self.context.clone(), listener, gate).await
+        http::serve(self.context.clone(), listener, gate, None).await
+    }
+
+    /// Serves any number of hosts over streamable HTTP, with a server of its own for each caller.
+    /// This server needs no broker, and [`Self::end`] ends those of the callers too.
+    pub(crate) async fn http_for_callers(
+        &self,
+        listener: TcpListener,
+        gate: AccessGuard,
+        make: Arc<MakeServer>,
+    ) -> io::Result<()> {
+        http::serve(self.context.clone(), listener, gate, Some(make)).await
     }
 }
 

@@ -47,6 +47,8 @@ struct State {
     has_moved: bool,
     /// The secret of the client that logs in without a person.
     client_secret: Option<String>,
+    /// The access tokens of all logins in order, if each login is another account.
+    accounts: Option<Vec<String>>,
     /// Whether the handshake needs no login.
     has_open_handshake: bool,
 }
@@ -113,6 +115,12 @@ impl LoginServer {
         let mut state = self.state();
         state.client_secret = Some(secret.to_owned());
         state.secrets.push(secret.to_owned());
+    }
+
+    /// Makes each login another account, whose token stays valid. Account `N` has a tool
+    /// `of_account_N`, and its number is added to the titles of its calls.
+    pub fn keep_accounts(&self) {
+        self.state().accounts = Some(Vec::new());
     }
 
     /// Answers the handshake without a login. Everything else still requires one.
@@ -301,12 +309,14 @@ fn mcp(request: &Request, origin: &str, state: &mut State) -> Reply {
     let metadata = format!("{origin}/.well-known/oauth-protected-resource/mcp");
     let sent = request.authorization.as_deref();
     let sent = sent.and_then(|it| it.strip_prefix("Bearer "));
+    let accounts = state.accounts.as_ref();
+    let account = accounts.and_then(|it| it.iter().position(|token| Some(&**token) == sent));
     let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let handshake = [Some("initialize"), Some("server/discover")];
     let is_handshake =
         message.get("id").is_none() || handshake.contains(&message["method"].as_str());
     let is_open = state.has_open_handshake && is_handshake;
-    let is_logged_in = sent.is_some() && sent == state.access.as_deref();
+    let is_logged_in = account.is_some() || (sent.is_some() && sent == state.access.as_deref());
     if !is_open && !is_logged_in {
         let header = format!("WWW-Authenticate: Bearer resource_metadata=\"{metadata}\"\r\n");
         return ("401 Unauthorized", header, String::new());
@@ -324,10 +334,17 @@ fn mcp(request: &Request, origin: &str, state: &mut State) -> Reply {
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "guarded", "version": "1"},
         }),
-        Some("tools/list") => json!({"tools": [{
-            "name": "create",
-            "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}},
-        }]}),
+        Some("tools/list") => {
+            let mut tools = vec![json!({
+                "name": "create",
+                "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}},
+            })];
+            tools.extend(account.map(|number| {
+                let name = format!("of_account_{number}");
+                json!({"name": name, "inputSchema": {"type": "object"}})
+            }));
+            json!({ "tools": tools })
+        }
         Some("tools/call") => {
             if let Some(scope) = &state.required_scope
                 && !state.scope.split(' ').any(|it| it == scope)
@@ -338,7 +355,11 @@ fn mcp(request: &Request, origin: &str, state: &mut State) -> Reply {
                 return ("403 Forbidden", header, String::new());
             }
             let title = message["params"]["arguments"]["title"].as_str();
-            state.calls.push(title.unwrap_or_default().to_owned());
+            let title = title.unwrap_or_default();
+            state.calls.push(match account {
+                Some(number) => format!("{title} by account {number}"),
+                None => title.to_owned(),
+            });
             // A careless server repeats its credentials.
             json!({"content": [{"type": "text", "text": format!("made with {sent:?}")}]})
         }
@@ -401,6 +422,9 @@ fn token(fields: &BTreeMap<String, String>, state: &mut State) -> Reply {
     }
     let access = state.secret("access");
     let is_renewal = fields["grant_type"] == "refresh_token";
+    if let Some(accounts) = &mut state.accounts {
+        accounts.push(access.clone());
+    }
     state.access = (!is_renewal || !state.are_renewals_useless).then(|| access.clone());
     let mut answer = json!({
         "access_token": access,

@@ -50,6 +50,8 @@ pub struct HttpResponse {
 pub struct Session {
     address: String,
     id: String,
+    /// The value of the header `Authorization`.
+    authorization: Option<String>,
 }
 
 impl ServeProcess {
@@ -132,16 +134,29 @@ impl ServeProcess {
     /// Opens a session for the client of this name.
     #[must_use]
     pub fn session_of(&self, name: &str, capabilities: &Value) -> Session {
+        self.open(name, capabilities, None)
+    }
+
+    /// Opens a session for the caller with this token.
+    #[must_use]
+    pub fn session_with_token(&self, token: &str, capabilities: &Value) -> Session {
+        self.open("test", capabilities, Some(format!("Bearer {token}")))
+    }
+
+    fn open(&self, name: &str, capabilities: &Value, authorization: Option<String>) -> Session {
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": capabilities,
             "clientInfo": {"name": name, "version": "1"},
         });
-        let page = self.request("POST", &[], &message(Some(0), "initialize", &params));
+        let header = authorization.as_deref().map(|it| ("Authorization", it));
+        let headers: Vec<_> = header.into_iter().collect();
+        let page = self.request("POST", &headers, &message(Some(0), "initialize", &params));
         let id = page.header("mcp-session-id").expect("a session");
         Session {
             address: self.address.clone(),
             id,
+            authorization,
         }
     }
 
@@ -206,6 +221,7 @@ impl Session {
         Self {
             address: process.address.clone(),
             id: self.id.clone(),
+            authorization: self.authorization.clone(),
         }
     }
 
@@ -239,8 +255,7 @@ impl Session {
     }
 
     pub fn end(&self) {
-        let headers = [("Mcp-Session-Id", self.id.as_str())];
-        let ended = request(&self.address, "DELETE", "/mcp", &headers, "");
+        let ended = request(&self.address, "DELETE", "/mcp", &self.headers(), "");
         assert_eq!(ended.status, 204);
     }
 
@@ -273,11 +288,14 @@ impl Session {
         request(&self.address, "POST", "/mcp", &self.headers(), body)
     }
 
-    fn headers(&self) -> [(&str, &str); 2] {
-        [
+    fn headers(&self) -> Vec<(&str, &str)> {
+        let usual = [
             ("Mcp-Session-Id", self.id.as_str()),
             ("MCP-Protocol-Version", "2025-11-25"),
-        ]
+        ];
+        let authorization = self.authorization.as_deref();
+        let authorization = authorization.map(|it| ("Authorization", it));
+        usual.into_iter().chain(authorization).collect()
     }
 }
 

@@ -72,6 +72,8 @@ pub struct Builder {
     declared: Option<DeclaredCapabilities>,
     limits: Limits,
     budget: BudgetLimits,
+    /// What this broker shares with others of the process.
+    shared: Option<SharedParts>,
     state_dir: Option<PathBuf>,
     descriptions: Option<ToolFiles>,
     lock: Option<LockFile>,
@@ -92,6 +94,19 @@ pub struct Builder {
     project: Option<PathBuf>,
     grants: Vec<Grant>,
     signed_ends: SignedEnds,
+}
+
+/// What several brokers of one process share: the budget of all runs, and the person who is asked.
+#[derive(Clone)]
+pub(crate) struct SharedParts {
+    budget: Budget,
+    approver: Option<Arc<dyn Approver>>,
+}
+
+impl std::fmt::Debug for SharedParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SharedParts")
+    }
 }
 
 impl std::fmt::Debug for Builder {
@@ -354,6 +369,23 @@ impl Builder {
         self
     }
 
+    /// Returns what further brokers of the process can share with this one.
+    pub(crate) fn shared_parts(&self) -> Result<SharedParts, BuildError> {
+        self.budget.validate()?;
+        Ok(SharedParts {
+            budget: Budget::new(&self.budget, self.limits.guest_memory_bytes_max),
+            approver: self.approver.clone(),
+        })
+    }
+
+    /// Shares these parts with other brokers.
+    #[must_use]
+    pub(crate) fn sharing(mut self, shared: SharedParts) -> Self {
+        self.approver = shared.approver.clone().or(self.approver);
+        self.shared = Some(shared);
+        self
+    }
+
     /// Builds the broker before the engine is loaded: see [`Broker::engine_loaded`].
     #[must_use]
     pub(crate) fn engine_later(mut self, later: bool) -> Self {
@@ -391,8 +423,11 @@ impl Builder {
                 abilities.from_now_on()
             }),
         };
-        self.budget.validate()?;
-        let budget = Budget::new(&self.budget, self.limits.guest_memory_bytes_max);
+        let shared = match self.shared.take() {
+            Some(shared) => shared,
+            None => self.shared_parts()?,
+        };
+        let budget = shared.budget;
         let run_bytes = &mut self.limits.guest_memory_bytes_max;
         *run_bytes = budget.run_bytes_max().min(*run_bytes);
         let engine = EngineLoad::new(self.engine, self.engine_later);

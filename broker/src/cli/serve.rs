@@ -1,6 +1,9 @@
 //! `airlock serve`: offers all tools as one MCP server.
 
+mod callers;
+
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
 use airlock_core::problem::Problem;
@@ -15,10 +18,11 @@ use super::run::build_problem;
 use super::screen::Screen;
 use super::signals::{Signals, outlive_full_files};
 use super::{Outcome, exit, print, runtime};
-use crate::broker::{Broker, Cancel, ServerState};
+use crate::broker::{Broker, Builder, Cancel, ServerState};
 use crate::client_bridge::DeclaredCapabilities;
 use crate::config::{
-    ApproverChoice, BrokerSettings, Config, EngineSettings, Environment, SuspendAfter,
+    ApproverChoice, BrokerSettings, Config, CredentialOwner, EngineSettings, Environment,
+    SuspendAfter,
 };
 use crate::private_file::StateDir;
 use crate::prune::{PruneRule, prune};
@@ -147,9 +151,7 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
     let project = options.servers.project()?;
     let tells_callers_apart = options.door.tells_callers_apart();
     let mut config = load(options, environment)?;
-    if tells_callers_apart {
-        refuse_shared_logins(&mut config)?;
-    }
+    let has_own_logins = tells_callers_apart && assign_logins(&mut config)?;
     settings.pass = config.pass.asked;
     settings.logs = config.pass.logs;
     settings.offers = config.offers.clone();
@@ -171,7 +173,12 @@ pub(super) fn run(options: ServeOptions, environment: &Environment) -> Outcome {
         .for_each(|warning| screen.warning(warning));
     let runtime = runtime()?;
     let grants = GrantSources { grants, project };
-    let served = runtime.block_on(serve(&screen, config, settings, door, grants));
+    let served = runtime.block_on(async {
+        match has_own_logins {
+            true => callers::serve(&screen, config, settings, door, grants).await,
+            false => serve(&screen, config, settings, door, grants).await,
+        }
+    });
     // The time is limited because a read of stdin cannot be cancelled. Dropping the remaining tasks
     // kills the processes that servers left behind.
     runtime.shutdown_timeout(LAST_WALL);
@@ -230,23 +237,33 @@ pub(super) fn load(options: ServeOptions, environment: &Environment) -> Result<C
     Config::load(flags, environment)
 }
 
-/// Refuses a server with a login if callers are told apart: every caller would act as the person who
-/// logged in. Logins that are made later are not used.
-fn refuse_shared_logins(config: &mut Config) -> Result<(), Problem> {
+/// Decides whose logins are used if callers are told apart. Returns whether callers have logins of
+/// their own. Without `credentials`, a server with a login is refused: every caller would act as the
+/// person who logged in. Logins that are made later are then not used.
+fn assign_logins(config: &mut Config) -> Result<bool, Problem> {
+    let mut has_own_logins = false;
     for server in &mut config.servers {
-        let Some(login) = server.spec.login.take() else {
-            continue;
-        };
-        if login.is_used() {
+        match server.credentials {
+            Some(CredentialOwner::Shared) => continue,
+            Some(CredentialOwner::Caller) => {
+                has_own_logins = true;
+                continue;
+            }
+            None => {}
+        }
+        if server.spec.login.take().is_some_and(|it| it.is_used()) {
             let name = &server.spec.name.0;
             return Err(usage(
                 format!("the server `{name}` has a login, which all callers would share"),
                 "`--oauth-resource` tells callers apart",
-                format!("run `airlock logout {name}`, remove `oauth`, or configure a header"),
+                format!(
+                    "set `credentials = \"caller\"` for the server, so that each caller logs in, or \
+                     `credentials = \"shared\"`; or run `airlock logout {name}` and remove `oauth`"
+                ),
             ));
         }
     }
-    Ok(())
+    Ok(has_own_logins)
 }
 
 /// Grants that people gave before.
@@ -267,37 +284,17 @@ async fn serve(
     let cancel = Cancel::new();
     let signals = Signals::cancel(&cancel, screen, Some(END_WALL));
     outlive_full_files();
-    let state = StateDir::open(config.state_dir.clone())?;
     // A host declares that it shows questions only if airlock may pass them on.
     let asks_only_host = !settings.has_approver && settings.pass.form;
-    let serve = McpServer::new(settings, state).map_err(|error| {
-        let what = "cannot create the MCP server";
-        let next = "check the state directory, or choose another one with --state-dir FOLDER";
-        Problem::new("state-unreadable", what, error.to_string(), next)
-    })?;
+    let serve = mcp_server(&config, settings)?;
     let (place, listening) = open(door).await?;
     if listening.is_none() && asks_only_host {
         tokio::spawn(warn_if_nobody_is_asked(serve.declared(), screen.clone()));
     }
-    if let Some(keep) = config.journals_keep {
-        let state = StateDir::open(config.state_dir.clone())?;
-        tokio::spawn(prune_regularly(state, keep, screen.clone()));
-    }
+    prune_in_background(&config, screen)?;
     // The approver answers only for hosts that cannot ask their user.
     let builder = approvers::add_fallback_approver(Broker::builder(), &config, screen)?;
-    let builder = match sources.grants.as_slice() {
-        [] => builder,
-        paths => approvers::add_grants(builder, paths)?.project(sources.project),
-    };
-    let warnings = screen.clone();
-    let builder = builder
-        .warnings(move |problem| warnings.warning(problem))
-        .servers_join_later(true)
-        .engine_later(true)
-        .discovery(true)
-        .declared(serve.declared())
-        .extraction_by_context()
-        .config(config);
+    let builder = configured(builder, config, &serve, &sources, screen)?;
     let ready = serve.clone();
     // Spawned, so that compiling thousands of tools does not delay the handshake with a host.
     let building = tokio::spawn(async move {
@@ -337,15 +334,7 @@ async fn serve(
             ended = &mut hosting => break ended,
             why = cancel.cancelled() => {
                 serve.end(&why);
-                if let Ok(ended) = tokio::time::timeout(OUTCOMES_WALL, &mut hosting).await {
-                    break ended;
-                }
-                if let Some(broker) = &broker {
-                    broker.stop_waiting();
-                }
-                // A host that does not read its answers must not delay the exit.
-                let farewell = tokio::time::timeout(FAREWELL_WALL, &mut hosting).await;
-                break farewell.unwrap_or(Ok(()));
+                break farewell(hosting.as_mut(), || broker.clone().into_iter().collect()).await;
             }
         }
     };
@@ -353,6 +342,61 @@ async fn serve(
         let _ = tokio::time::timeout(CLOSE_WALL, broker.close()).await;
     }
     ended.map(|()| exit::DONE).map_err(broken_off)
+}
+
+fn mcp_server(config: &Config, settings: ServeSettings) -> Result<McpServer, Problem> {
+    let state = StateDir::open(config.state_dir.clone())?;
+    McpServer::new(settings, state).map_err(|error| {
+        let what = "cannot create the MCP server";
+        let next = "check the state directory, or choose another one with --state-dir FOLDER";
+        Problem::new("state-unreadable", what, error.to_string(), next)
+    })
+}
+
+/// Adds everything except the approver to the builder of a broker for this server.
+fn configured(
+    builder: Builder,
+    config: Config,
+    serve: &McpServer,
+    sources: &GrantSources,
+    screen: &Screen,
+) -> Result<Builder, Problem> {
+    let builder = match sources.grants.as_slice() {
+        [] => builder,
+        paths => approvers::add_grants(builder, paths)?.project(sources.project.clone()),
+    };
+    let warnings = screen.clone();
+    Ok(builder
+        .warnings(move |problem| warnings.warning(problem))
+        .servers_join_later(true)
+        .engine_later(true)
+        .discovery(true)
+        .declared(serve.declared())
+        .extraction_by_context()
+        .config(config))
+}
+
+/// Waits until the hosts have their last answers, after the end has begun. `brokers` returns the
+/// brokers whose runs then no longer wait.
+async fn farewell(
+    mut hosting: Pin<&mut impl Future<Output = std::io::Result<()>>>,
+    brokers: impl FnOnce() -> Vec<Broker>,
+) -> std::io::Result<()> {
+    if let Ok(ended) = tokio::time::timeout(OUTCOMES_WALL, hosting.as_mut()).await {
+        return ended;
+    }
+    brokers().iter().for_each(Broker::stop_waiting);
+    // A host that does not read its answers must not delay the exit.
+    let farewell = tokio::time::timeout(FAREWELL_WALL, hosting).await;
+    farewell.unwrap_or(Ok(()))
+}
+
+fn prune_in_background(config: &Config, screen: &Screen) -> Result<(), Problem> {
+    if let Some(keep) = config.journals_keep {
+        let state = StateDir::open(config.state_dir.clone())?;
+        tokio::spawn(prune_regularly(state, keep, screen.clone()));
+    }
+    Ok(())
 }
 
 /// Deletes the journals of old run chains, at once and then every hour.

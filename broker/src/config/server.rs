@@ -10,6 +10,7 @@ use airlock_core::problem::Problem;
 use airlock_core::tool_pattern::is_match;
 use codegen::closest::closest;
 
+use super::choice::Choice;
 use super::login_flags::LoginFlags;
 use super::oauth::{OauthTable, ResolvedClient};
 use super::policies::UnmatchedPattern;
@@ -60,6 +61,27 @@ pub(crate) struct ServerTuning {
     pub(crate) mask_credentials: Option<bool>,
     /// How airlock logs in to the server.
     pub(crate) oauth: Option<OauthTable>,
+    pub(crate) credentials: Option<CredentialOwner>,
+}
+
+/// Whose login is used for the calls of a caller, if `airlock serve` tells callers apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CredentialOwner {
+    /// Each caller has its own login, connection and list of tools.
+    Caller,
+    /// All callers use one login.
+    Shared,
+}
+
+impl Choice for CredentialOwner {
+    const ALL: &'static [Self] = &[Self::Caller, Self::Shared];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Shared => "shared",
+        }
+    }
 }
 
 /// The tools of a server that only read, and the tools that are destructive, as configured.
@@ -120,6 +142,7 @@ pub struct ServerConfig {
     pub idle: Option<Duration>,
     /// A description of the server in one line.
     pub about: Option<String>,
+    pub(crate) credentials: Option<CredentialOwner>,
 }
 
 impl ServerConfig {
@@ -131,6 +154,7 @@ impl ServerConfig {
             trust: ToolTrust::default(),
             idle: None,
             about: None,
+            credentials: None,
         }
     }
 }
@@ -255,6 +279,11 @@ impl DeclaredServer {
             let login = ServerLogin::new(name, url.clone(), settings, metadata, store, flags);
             spec.login = Some(login);
         }
+        if self.tuning.credentials.is_some() && spec.login.is_none() {
+            let why = "`credentials` says whose login is used, and this server has no login";
+            let next = "remove `credentials`; or configure `url`, and no header `Authorization`";
+            return Err(invalid_at(&resolver.origin, resolver.what, why, next));
+        }
         spec.mask_credentials = self.tuning.mask_credentials.unwrap_or(true);
         spec.hidden = resolver
             .secrets
@@ -266,6 +295,7 @@ impl DeclaredServer {
                 trust: self.trust,
                 idle: self.tuning.idle_ms.map(Duration::from_millis),
                 about: self.tuning.about,
+                credentials: self.tuning.credentials,
                 ..ServerConfig::new(spec)
             },
             resolver.secrets,

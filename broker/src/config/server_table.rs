@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use airlock_core::problem::Problem;
 use serde::Deserialize;
 
+use super::choice;
 use super::invalid;
 use super::oauth::OauthTable;
-use super::server::{DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
+use super::server::{CredentialOwner, DeclaredServer, ServerTarget, ServerTuning, ToolTrust};
 use crate::shell_words;
 use crate::upstream::{Era, EraChoice};
 use airlock_sandbox::units;
@@ -41,6 +42,9 @@ pub(super) struct ServerTable {
     mask_credentials: Option<bool>,
     /// How airlock logs in to the server.
     oauth: Option<OauthTable>,
+    /// Whose login `airlock serve` uses if it tells callers apart.
+    #[serde(default, deserialize_with = "choice::of_file")]
+    credentials: Option<CredentialOwner>,
     #[serde(default)]
     trust_annotations: bool,
     #[serde(default)]
@@ -66,6 +70,7 @@ impl ServerTable {
             about: self.about.clone(),
             mask_credentials: self.mask_credentials,
             oauth: self.oauth.clone(),
+            credentials: self.credentials,
         };
         let trust = ToolTrust {
             annotations: self.trust_annotations,

@@ -41,6 +41,8 @@ struct Inner {
     id: LoginId,
     /// The flags with which `airlock login` finds this server.
     flags: String,
+    /// The caller of `airlock serve` whose own login this is.
+    caller: Option<String>,
     /// Held while the login is renewed, so that one process renews it once.
     renewal: Arc<Mutex<()>>,
     /// Held while a person is asked to log in during a run. Contains when a person was last asked in
@@ -147,9 +149,32 @@ impl ServerLogin {
             store,
             id,
             flags,
+            caller: None,
             renewal: Arc::default(),
             asking: Mutex::default(),
         }))
+    }
+
+    /// Returns the login of one caller of `airlock serve` to the same server. It shares nothing with
+    /// the logins of other callers.
+    pub(crate) fn of_caller(&self, caller: &str) -> Self {
+        let shared = &self.0;
+        Self(Arc::new(Inner {
+            name: shared.name.clone(),
+            url: shared.url.clone(),
+            settings: shared.settings.clone(),
+            client_metadata: shared.client_metadata.clone(),
+            store: shared.store.clone(),
+            id: shared.id.of_caller(caller),
+            flags: String::new(),
+            caller: Some(caller.to_owned()),
+            renewal: Arc::default(),
+            asking: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn caller(&self) -> Option<&str> {
+        self.0.caller.as_deref()
     }
 
     pub(crate) fn settings(&self) -> &LoginSettings {
@@ -158,15 +183,19 @@ impl ServerLogin {
 
     /// Returns the command that logs in to the server, with the scopes that are missing, and without
     /// the flags, because scripts see it. The server chooses the scopes, and people paste the command
-    /// into a shell: scopes that could end the quoted text are left out.
-    pub(crate) fn command(&self, challenge: &Challenge) -> String {
+    /// into a shell: scopes that could end the quoted text are left out. `None`: no command makes the
+    /// login of a caller.
+    pub(crate) fn command(&self, challenge: &Challenge) -> Option<String> {
         let name = &self.0.name.0;
         let scopes = challenge.scopes.to_string();
         let are_named = challenge.is_insufficient_scope() && !scopes.is_empty();
-        match are_named && !scopes.contains('\'') {
+        if self.0.caller.is_some() {
+            return None;
+        }
+        Some(match are_named && !scopes.contains('\'') {
             true => format!("airlock login {name} --scope '{scopes}'"),
             false => format!("airlock login {name}"),
-        }
+        })
     }
 
     /// Returns the flags that complete the command for the person at the terminal, with a space

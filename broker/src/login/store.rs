@@ -45,6 +45,15 @@ impl LoginId {
             settings.issuer.as_deref(),
             settings.grant,
         ]);
+        Self::of(&identity)
+    }
+
+    /// Returns the id of a caller's own login to the same server.
+    pub(crate) fn of_caller(&self, caller: &str) -> Self {
+        Self::of(&serde_json::json!([self.0, caller]))
+    }
+
+    fn of(identity: &serde_json::Value) -> Self {
         let digest = Digest::sha256(identity.to_string().as_bytes()).to_string();
         Self(digest.chars().skip("sha256:".len()).take(32).collect())
     }
@@ -324,6 +333,8 @@ mod tests {
             of(&client("b")),
             of(&issuer),
             of(&without_person),
+            of(&client("a")).of_caller("alice"),
+            of(&client("a")).of_caller("bob"),
         ];
         for (at, one) in ids.iter().enumerate() {
             assert!(!ids.iter().skip(at + 1).any(|other| other == one), "{at}");

@@ -24,6 +24,10 @@ impl Shutdown {
         });
     }
 
+    pub(super) fn is_wanted(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
     /// Waits until shutdown is requested, and returns the reason.
     pub(super) async fn wanted(&self) -> String {
         let mut ending = self.0.subscribe();

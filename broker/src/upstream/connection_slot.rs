@@ -78,7 +78,7 @@ mod tests {
         let required = ConnectError::LoginRequired {
             url: "https://mcp.example".to_owned(),
             why: "the server requires a login".to_owned(),
-            next: "airlock login w".to_owned(),
+            next: Some("airlock login w".to_owned()),
         };
         let slot = |error: &ConnectError| ConnectionSlot {
             failures: 7,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::jsonrpc::{Answer, quoted};
-use super::outgoing::LinkError;
+use super::outgoing::{LinkError, how_to_log_in};
 use super::raw::{read_object, without_meta};
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ fn failure(error: LinkError) -> Reply {
         LinkError::Lost { why, cause } => Reply::Lost { why, cause },
         LinkError::LoginRequired { why, next, .. } => Reply::Failed {
             code: Code::LoginRequired,
-            message: format!("{why}; a person can log in with `{next}`"),
+            message: format!("{why}; {}", how_to_log_in(next.as_deref())),
             left: false,
         },
         ref unopened @ LinkError::Unopened { was_declined } => Reply::Failed {

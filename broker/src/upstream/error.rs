@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::outgoing::how_to_log_in;
+
 /// An error while connecting. Its texts contain no credential, no argument of the command, and no
 /// query of the address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,8 +19,9 @@ pub enum ConnectError {
     LoginRequired {
         url: String,
         why: String,
-        /// The command that logs in, with its flags. Only the person at the terminal sees it.
-        next: String,
+        /// The command that logs in, with its flags. Only the person at the terminal sees it. A caller
+        /// has none.
+        next: Option<String>,
     },
     #[error("the login cannot be used: {why}")]
     LoginUnusable { why: String, next: &'static str },
@@ -104,7 +107,13 @@ impl ConnectError {
     #[must_use]
     pub fn next(&self) -> Cow<'static, str> {
         let next = match self {
-            Self::LoginRequired { next, .. } => return format!("run `{next}`").into(),
+            Self::LoginRequired { next, .. } => {
+                let run = |command: &String| format!("run `{command}`");
+                return next
+                    .as_ref()
+                    .map_or_else(|| how_to_log_in(None), run)
+                    .into();
+            }
             Self::Start { .. } => {
                 "check the spelling of the command and that it is on PATH; only PATH, HOME and the configured variables are passed on"
             }

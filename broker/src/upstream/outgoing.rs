@@ -25,6 +25,14 @@ pub(crate) struct OutgoingRequest {
     pub(crate) owner: RequestOwner,
 }
 
+/// Says how a person logs in with this command, or without one.
+pub(crate) fn how_to_log_in(command: Option<&str>) -> String {
+    match command {
+        Some(command) => format!("a person can log in with `{command}`"),
+        None => "a person can log in at a host that opens addresses".to_owned(),
+    }
+}
+
 /// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LinkError {
@@ -38,10 +46,11 @@ pub(crate) enum LinkError {
     Status { status: u16, why: String },
     /// The request was sent, and its outcome is unknown.
     Lost { why: String, cause: LostCause },
-    /// The server has done nothing because it requires a login. `next` is the command.
+    /// The server has done nothing because it requires a login. `next` is the command, unless the
+    /// login is that of a caller.
     LoginRequired {
         why: String,
-        next: String,
+        next: Option<String>,
         challenge: Box<Challenge>,
     },
     /// The server has done nothing because it requires a URL to be opened first. The person
@@ -56,7 +65,9 @@ impl LinkError {
                 why.clone()
             }
             Self::LoginUnusable { why, next } => format!("{why}; {next}"),
-            Self::LoginRequired { why, next, .. } => format!("{why}; run `{next}`"),
+            Self::LoginRequired { why, next, .. } => {
+                format!("{why}; {}", how_to_log_in(next.as_deref()))
+            }
             Self::SessionGone => "the HTTP session has ended".to_owned(),
             Self::Unopened { was_declined } => {
                 let what = "the server requires a URL to be opened first";

@@ -552,7 +552,7 @@ impl UpstreamServer {
         );
         match (error.map_texts(|text| self.shown(text)), &self.spec.login) {
             (ConnectError::LoginRequired { url, why, next }, Some(login)) => {
-                let next = next + login.flags();
+                let next = next.map(|command| command + login.flags());
                 ConnectError::LoginRequired { url, why, next }
             }
             (error, _) => error,

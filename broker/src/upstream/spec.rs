@@ -120,7 +120,8 @@ impl ServerSpec {
         }
     }
 
-    /// Returns a digest of the server's program or address, without any credential.
+    /// Returns a digest of the server's program or address, and of the caller whose login is used,
+    /// without any credential.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut identity = match &self.transport {
@@ -133,6 +134,9 @@ impl ServerSpec {
             }),
             Transport::Http { url, .. } => json!({ "url": url.to_string() }),
         };
+        if let Some(caller) = self.caller() {
+            identity = json!([identity, caller]);
+        }
         // Only configured secrets are masked: the digest must not change when airlock recognises
         // more kinds of credentials.
         let secrets = Secrets::new(self.hidden.iter().map(Secret::expose)).known_only();
@@ -166,7 +170,16 @@ impl ServerSpec {
                 "headers": named(headers),
             }),
         };
+        let target = match self.caller() {
+            Some(caller) => json!([target, caller]),
+            None => target,
+        };
         codegen::canonical::canonical(&target)
+    }
+
+    /// Returns the caller of `airlock serve` whose own login is used.
+    fn caller(&self) -> Option<&str> {
+        self.login.as_ref().and_then(ServerLogin::caller)
     }
 
     /// Returns the program with its arguments, or the address, for a lock file. The text contains

@@ -69,7 +69,7 @@ fn host_logs_in_to_a_server_whose_tools_are_not_known() {
 }
 
 /// Logs in with the command.
-fn log_in(home: &Home, server: &LoginServer) {
+pub(super) fn log_in(home: &Home, server: &LoginServer) {
     use std::io::{BufRead as _, BufReader};
     let args = ["login", "w", "--config", "airlock.toml", "--no-browser"];
     let mut command = home.airlock(args);

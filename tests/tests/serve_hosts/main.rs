@@ -1,6 +1,7 @@
 //! Tests `airlock serve` with its hosts: access, several hosts at once, messages between hosts and
 //! servers, and the end.
 
+mod callers;
 mod continuing;
 mod ends;
 mod logging;

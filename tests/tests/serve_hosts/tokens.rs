@@ -18,13 +18,13 @@ const CREDENTIALS: &str = "authorization: basic ywlybg9jazpzm2nyzxqlmky=";
 
 /// An authorization server that introspects tokens. `asked` receives the text of each request, with
 /// the head in lower case.
-struct Issuer {
+pub(super) struct Issuer {
     address: String,
     asked: Receiver<String>,
 }
 
 impl Issuer {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (tell, asked) = mpsc::channel();
@@ -80,6 +80,12 @@ fn worth(token: &str) -> Value {
 
 fn serving(issuer: &str) -> ServeProcess {
     let home = Home::new();
+    let args = args(&home, issuer);
+    ServeProcess::start_in(home, args.iter().map(String::as_str).chain(["--demo"]))
+}
+
+/// Returns the arguments of a server that asks this authorization server about tokens.
+fn args(home: &Home, issuer: &str) -> Vec<String> {
     let secret = home.write("secret", "s3cret/\n");
     let (url, secret) = (format!("http://{issuer}"), secret.display().to_string());
     let oauth = [
@@ -95,9 +101,15 @@ fn serving(issuer: &str) -> ServeProcess {
         &secret,
         "--oauth-scope",
         "tools",
-        "--demo",
     ];
-    ServeProcess::start_in(home, oauth)
+    oauth.map(str::to_owned).into()
+}
+
+impl Issuer {
+    /// Returns the arguments of a server that asks this authorization server about tokens.
+    pub(super) fn args(&self, home: &Home) -> Vec<String> {
+        args(home, &self.address)
+    }
 }
 
 fn initialize() -> String {
