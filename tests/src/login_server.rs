@@ -51,6 +51,8 @@ struct State {
     accounts: Option<Vec<String>>,
     /// Whether the handshake needs no login.
     has_open_handshake: bool,
+    /// The code of a device, and whether the person has entered it.
+    device: Option<(String, bool)>,
 }
 
 struct Request {
@@ -265,12 +267,29 @@ fn answer(mut stream: TcpStream, at: SocketAddr, state: &Mutex<State>) -> std::i
                 false => format!("{origin}/token"),
             },
             "registration_endpoint": format!("{origin}/register"),
+            "device_authorization_endpoint": format!("{origin}/device"),
             "revocation_endpoint": format!("{origin}/revoke"),
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "authorization_response_iss_parameter_supported": true,
         })),
         "/register" => ok(json!({ "client_id": "client" })),
+        "/device" => {
+            let code = state.secret("device");
+            state.device = Some((code.clone(), false));
+            ok(json!({
+                "device_code": code,
+                "user_code": "ABCD-EFGH",
+                "verification_uri": format!("{origin}/enter"),
+                "interval": 1,
+            }))
+        }
+        "/enter" => {
+            if let Some((_, is_entered)) = &mut state.device {
+                *is_entered = true;
+            }
+            ok(json!({}))
+        }
         "/authorize" => authorize(&fields(query), &origin, &mut state),
         "/token" if state.has_moved => {
             let body = json!({ "error": "invalid_client" }).to_string();
@@ -403,6 +422,11 @@ fn token(fields: &BTreeMap<String, String>, state: &mut State) -> Reply {
             assert_ne!(verifier, state.challenge);
             state.secrets.push(verifier);
         }
+        Some("urn:ietf:params:oauth:grant-type:device_code") => match &state.device {
+            Some((code, true)) if fields.get("device_code") == Some(code) => {}
+            Some((_, false)) => return refused("authorization_pending"),
+            _ => return refused("invalid_grant"),
+        },
         Some("client_credentials") => {
             let secret = fields.get("client_secret");
             if secret.is_none() || secret != state.client_secret.as_ref() {

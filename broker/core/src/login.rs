@@ -10,6 +10,7 @@ mod address;
 mod challenge;
 mod client;
 mod credential;
+mod device;
 mod error;
 mod flow;
 mod metadata;
@@ -24,6 +25,7 @@ pub use address::{AddressError, Network, checked, network_of_host, network_of_ip
 pub use challenge::Challenge;
 pub use client::{AuthMethod, Client, ClientOrigin, ConfiguredClient, Grant, metadata_document};
 pub use credential::Credential;
+pub use device::DevicePrompt;
 pub use error::LoginError;
 pub use flow::{Event, Login, LoginInput, Randomness, Step};
 pub use request::{Answer, Body, ClientProof, Request};
@@ -34,3 +36,5 @@ pub use token::{refresh_request, refreshed, revocation_requests};
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of requests of one login. A longer chain of answers is refused.
 const REQUESTS_MAX: u32 = 16;
+/// The name of the device authorization grant (RFC 8628).
+const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";

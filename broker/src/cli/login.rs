@@ -37,6 +37,9 @@ pub(super) struct LoginOptions {
     /// desktop's]
     #[arg(long, value_name = "PROGRAM")]
     browser: Option<String>,
+    /// Log in with a code that the person enters on a page, on any device
+    #[arg(long, conflicts_with_all = ["browser", "no_browser"])]
+    device: bool,
     /// Ask for these scopes, in addition to those of the earlier login
     #[arg(long, value_name = "SCOPES")]
     scope: Option<String>,
@@ -84,7 +87,10 @@ pub(super) fn login(options: LoginOptions, environment: &Environment) -> Outcome
             challenge.scopes = scopes;
             challenge.error = Some("insufficient_scope".to_owned());
         }
-        let logged_in = with_person(&login, challenge, browser.as_ref(), &screen).await;
+        let logged_in = match options.device {
+            true => with_device(&login, challenge, &screen).await,
+            false => with_person(&login, challenge, browser.as_ref(), &screen).await,
+        };
         let (credential, place) = logged_in.map_err(|error| failed(&name, &error))?;
         print(&described(&name, &credential, place))?;
         Ok(exit::DONE)
@@ -153,6 +159,21 @@ fn failed(name: &str, error: &LoginFailure) -> Problem {
     let what = format!("cannot log in to `{name}`");
     let why = escape::line(&error.to_string()).into_owned();
     Problem::new("server-unavailable", what, why, error.next())
+}
+
+async fn with_device(
+    login: &ServerLogin,
+    challenge: Challenge,
+    screen: &Screen,
+) -> Result<(Credential, KeyPlace), LoginFailure> {
+    let device = login.begin_device(challenge).await?;
+    let prompt = &device.prompt;
+    screen.show(&format!(
+        "open this address on any device, and enter the code {}:\n  {}\n",
+        escape::line(&prompt.user_code),
+        escape::line(prompt.address.as_str())
+    ));
+    login.finish_device(device).await
 }
 
 async fn with_person(

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::sync::Arc;
+use std::time::Duration;
 
 use airlock_core::id::ServerName;
 use airlock_core::login::{
-    Answer, Challenge, Credential, Event, Grant, Login, LoginError, LoginInput, Network,
-    Randomness, Request, ScopeSet, Step, network_of_host, refresh_request, refreshed,
+    Answer, Challenge, Credential, DevicePrompt, Event, Grant, Login, LoginError, LoginInput,
+    Network, Randomness, Request, ScopeSet, Step, network_of_host, refresh_request, refreshed,
     revocation_requests,
 };
 use base64::Engine as _;
@@ -105,6 +106,16 @@ impl LoginFailure {
     }
 }
 
+/// How the person answers.
+#[derive(Clone, Copy)]
+enum Answering<'a> {
+    /// The browser is redirected to this address.
+    Redirect(&'a str),
+    Device,
+    /// The client logs in with its own secret.
+    Nobody,
+}
+
 /// A login with a person: it waits for the address at which the browser ends.
 #[derive(Debug)]
 pub(crate) struct PersonalLogin {
@@ -121,9 +132,19 @@ impl PersonalLogin {
     }
 }
 
+/// A login with a person who enters a code on a page of the authorization server.
+#[derive(Debug)]
+pub(crate) struct DeviceLogin {
+    login: Login,
+    network: Network,
+    pub(crate) prompt: DevicePrompt,
+    pause_ms: u64,
+}
+
 /// A step that needs no person was done, and this is next.
 enum Progress {
     Address(String),
+    Wait(DevicePrompt, u64),
     Done(Box<Credential>),
 }
 
@@ -400,7 +421,7 @@ impl ServerLogin {
     /// Logs in with the client's own secret.
     async fn log_in_without_person(&self, lock: &File) -> Result<Option<Secret>, LoginFailure> {
         let challenge = Challenge::default();
-        let (_, progress) = self.start(challenge, None, String::new()).await?;
+        let (_, progress) = self.start(challenge, None, Answering::Nobody).await?;
         match progress {
             Progress::Done(credential) => {
                 let token = Secret::new(credential.access_token.as_str());
@@ -408,7 +429,48 @@ impl ServerLogin {
                     .await?;
                 Ok(Some(token))
             }
-            Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
+            Progress::Address(_) | Progress::Wait(..) => Err(LoginError::OutOfOrder.into()),
+        }
+    }
+
+    /// Begins a login of a person who enters a code on a page, on any device.
+    pub(crate) async fn begin_device(
+        &self,
+        challenge: Challenge,
+    ) -> Result<DeviceLogin, LoginFailure> {
+        let started = self.start(challenge, None, Answering::Device);
+        let ((login, network), progress) = started.await?;
+        let Progress::Wait(prompt, pause_ms) = progress else {
+            return Err(LoginError::OutOfOrder.into());
+        };
+        Secrets::learn([&prompt.device_code]);
+        Ok(DeviceLogin {
+            login,
+            network,
+            prompt,
+            pause_ms,
+        })
+    }
+
+    /// Waits until the person has entered the code.
+    pub(crate) async fn finish_device(
+        &self,
+        mut device: DeviceLogin,
+    ) -> Result<(Credential, KeyPlace), LoginFailure> {
+        loop {
+            tokio::time::sleep(Duration::from_millis(device.pause_ms)).await;
+            let now_ms = now_ms();
+            let step = device.login.step(Event::Waited { now_ms })?;
+            let advanced = self.advance(&mut device.login, step, device.network);
+            match advanced.await? {
+                Progress::Wait(_, pause_ms) => device.pause_ms = pause_ms,
+                Progress::Done(credential) => {
+                    let lock = self.lock().await?;
+                    let place = self.keep_locked((*credential).clone(), lock).await?;
+                    return Ok((*credential, place));
+                }
+                Progress::Address(_) => return Err(LoginError::OutOfOrder.into()),
+            }
         }
     }
 
@@ -420,9 +482,11 @@ impl ServerLogin {
         scopes: Option<ScopeSet>,
         redirect_uri: &str,
     ) -> Result<Result<PersonalLogin, (Credential, KeyPlace)>, LoginFailure> {
-        let started = self.start(challenge, scopes, redirect_uri.to_owned());
+        let answering = Answering::Redirect(redirect_uri);
+        let started = self.start(challenge, scopes, answering);
         let ((login, network), progress) = started.await?;
         match progress {
+            Progress::Wait(..) => Err(LoginError::OutOfOrder.into()),
             Progress::Address(address) => Ok(Ok(PersonalLogin {
                 login,
                 network,
@@ -479,7 +543,7 @@ impl ServerLogin {
                 let place = self.keep_locked((*credential).clone(), lock).await?;
                 Ok((*credential, place))
             }
-            Progress::Address(_) => Err(LoginError::OutOfOrder.into()),
+            Progress::Address(_) | Progress::Wait(..) => Err(LoginError::OutOfOrder.into()),
         }
     }
 
@@ -487,7 +551,7 @@ impl ServerLogin {
         &self,
         challenge: Challenge,
         scopes: Option<ScopeSet>,
-        redirect_uri: String,
+        answering: Answering<'_>,
     ) -> Result<((Login, Network), Progress), LoginFailure> {
         self.check_is_private()?;
         let login = self.clone();
@@ -512,7 +576,11 @@ impl ServerLogin {
             issuer: settings.issuer.clone(),
             client_metadata: self.0.client_metadata.clone(),
             grant: settings.grant,
-            redirect_uri,
+            is_device: matches!(answering, Answering::Device),
+            redirect_uri: match answering {
+                Answering::Redirect(uri) => uri.to_owned(),
+                Answering::Device | Answering::Nobody => String::new(),
+            },
             randomness,
         })?;
         let step = login.step(Event::Started)?;
@@ -531,6 +599,7 @@ impl ServerLogin {
             let request = match step {
                 Step::Send(request) => request,
                 Step::Authorize(address) => return Ok(Progress::Address(address.into())),
+                Step::Wait { prompt, pause_ms } => return Ok(Progress::Wait(prompt, pause_ms)),
                 Step::Done(credential) => return Ok(Progress::Done(credential)),
             };
             let (status, body) = self.send(&request, network).await?;

@@ -430,9 +430,7 @@ fn next_of_call(code: Code) -> &'static str {
         Code::OutcomeUnknown => {
             "check on the server whether the call took effect before you repeat it"
         }
-        Code::LoginRequired => {
-            "ask the user to log in as the message says, then call again"
-        }
+        Code::LoginRequired => "ask the user to log in as the message says, then call again",
         Code::ServerUnavailable => "call again later, or do without the call",
         code if is_limit(code) => "ask for less in one call",
         Code::Cancelled => "",

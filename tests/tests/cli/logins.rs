@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tests::command::{CommandOutput, Home, start};
 use tests::login_server::{LoginServer, get};
+use tests::patience::wait_until;
 use tests::typing::act_at;
 
 pub(crate) const FILE_KEY: &str = "\n[oauth]\nkeys = \"file\"\n";
@@ -85,7 +86,7 @@ fn check_no_secret(home: &Home, server: &LoginServer, outputs: &[&CommandOutput]
         }
     }
     let secrets = server.secrets();
-    assert!(secrets.len() >= 4, "{secrets:?}");
+    assert!(secrets.len() >= 3, "{secrets:?}");
     for secret in &secrets {
         for output in outputs {
             assert!(!output.to_string().contains(secret), "{secret}\n{output}");
@@ -521,6 +522,32 @@ fn declined_login_ends_the_call_and_nothing_is_made() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(server.calls().is_empty());
+}
+
+#[test]
+fn person_enters_a_code_on_another_device() {
+    let server = LoginServer::start();
+    let home = configured(&server);
+    let args = ["login", "w", "--config", "airlock.toml", "--device"];
+    let mut command = home.airlock(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let prompt = lines.find(|it| it.contains("enter the code")).unwrap();
+    assert!(prompt.contains("ABCD-EFGH"), "{prompt}");
+    let address = lines.next().unwrap();
+    // The first question comes before the person has entered the code.
+    wait_until(|| server.was_asked_for("/token"));
+    let _ = get(address.trim());
+    lines.for_each(drop);
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stdout}");
+    assert!(stdout.contains("renewed without a person"), "{stdout}");
+    assert!(!server.was_asked_for("/authorize"));
+    call(&home, 1).wait().expect_code(0);
+    check_no_secret(&home, &server, &[]);
 }
 
 #[test]

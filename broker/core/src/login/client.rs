@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::DEVICE_GRANT;
 use super::error::{LoginError, shown};
 use super::metadata::{ServerMetadata, object, text};
 use super::request::{Answer, Body, ClientProof, Request};
@@ -94,7 +95,7 @@ impl ClientChoice {
         metadata: &ServerMetadata,
         configured: Option<&ConfiguredClient>,
         client_metadata: Option<&str>,
-        redirect_uri: &str,
+        wanted: &Registration<'_>,
     ) -> Result<Self, LoginError> {
         if let Some(configured) = configured {
             let method = match configured.signs_with {
@@ -120,8 +121,8 @@ impl ClientChoice {
                 }))
             }
             (_, Some(endpoint)) => {
-                let wanted = wanted_method(metadata);
-                let body = described(wanted, &[redirect_uri]).to_string();
+                let method = wanted_method(metadata);
+                let body = described(method, wanted).to_string();
                 Ok(Self::Register(Request {
                     url: endpoint.clone(),
                     body: Body::Json(body),
@@ -157,15 +158,34 @@ fn wanted_method(metadata: &ServerMetadata) -> AuthMethod {
     }
 }
 
-fn described(method: AuthMethod, redirect_uris: &[&str]) -> Value {
-    json!({
+/// What a client is registered for.
+pub(super) enum Registration<'a> {
+    Redirects(&'a [&'a str]),
+    Device,
+}
+
+fn described(method: AuthMethod, wanted: &Registration<'_>) -> Value {
+    let mut client = json!({
         "client_name": NAME,
-        "redirect_uris": redirect_uris,
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
         "token_endpoint_auth_method": method,
         "application_type": "native",
-    })
+    });
+    let more = match wanted {
+        Registration::Redirects(redirect_uris) => json!({
+            "redirect_uris": redirect_uris,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+        }),
+        Registration::Device => json!({
+            "redirect_uris": [],
+            "grant_types": [DEVICE_GRANT, "refresh_token"],
+            "response_types": [],
+        }),
+    };
+    if let (Some(client), Value::Object(more)) = (client.as_object_mut(), more) {
+        client.extend(more);
+    }
+    client
 }
 
 /// Returns the client metadata document for an organisation to host at `address`.
@@ -173,7 +193,8 @@ fn described(method: AuthMethod, redirect_uris: &[&str]) -> Value {
 pub fn metadata_document(address: &str) -> Value {
     // RFC 8252: the authorization server ignores the port of a loopback address.
     let redirects = ["http://127.0.0.1/callback", "http://localhost/callback"];
-    let mut document = described(AuthMethod::None, &redirects);
+    let wanted = Registration::Redirects(&redirects);
+    let mut document = described(AuthMethod::None, &wanted);
     if let Some(members) = document.as_object_mut() {
         members.insert("client_id".to_owned(), address.into());
     }

@@ -4,17 +4,18 @@ use std::fmt;
 
 use url::Url;
 
-use super::REQUESTS_MAX;
 use super::address::{Network, checked};
 use super::challenge::Challenge;
-use super::client::{Client, ClientChoice, ConfiguredClient, Grant};
+use super::client::{Client, ClientChoice, ConfiguredClient, Grant, Registration};
 use super::credential::Credential;
+use super::device::{Device, DevicePrompt};
 use super::error::{LoginError, shown};
 use super::metadata::{ResourceMetadata, ServerMetadata, resource_places, server_places};
 use super::redirect::{self, Expected};
 use super::request::{Answer, Request};
 use super::scopes::ScopeSet;
 use super::token::TokenAnswer;
+use super::{DEVICE_GRANT, REQUESTS_MAX};
 
 /// The random texts of one login.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ pub struct LoginInput {
     /// The address of the client metadata document.
     pub client_metadata: Option<String>,
     pub grant: Grant,
+    /// Whether the person enters a code on a page, instead of a browser that is redirected.
+    pub is_device: bool,
     pub redirect_uri: String,
     pub randomness: Randomness,
 }
@@ -61,6 +64,10 @@ pub enum Event<'a> {
     },
     /// The address at which the browser ended.
     Returned(&'a str),
+    /// The pause of [`Step::Wait`] is over.
+    Waited {
+        now_ms: u64,
+    },
 }
 
 #[derive(Debug)]
@@ -68,6 +75,12 @@ pub enum Step {
     Send(Request),
     /// The person opens this address. The shell waits for the redirect.
     Authorize(Url),
+    /// The person enters a code on a page, and the shell waits. Later waits for the same code need no
+    /// prompt.
+    Wait {
+        prompt: DevicePrompt,
+        pause_ms: u64,
+    },
     Done(Box<Credential>),
 }
 
@@ -90,6 +103,9 @@ enum Stage {
     },
     Registration(Found),
     Authorization(Found, Client),
+    DeviceCode(Found, Client),
+    DeviceWait(Found, Client, Device),
+    DeviceToken(Found, Client, Device),
     Token(Found, Client),
     Ended,
 }
@@ -145,6 +161,23 @@ impl Login {
             }
             (Stage::Authorization(found, client), Event::Returned(address)) => {
                 self.on_return(found, client, address)?
+            }
+            (Stage::DeviceCode(found, client), Event::Answered { answer, now_ms }) => {
+                let device = Device::read(&answer, self.input.network, now_ms)?;
+                Self::wait(found, client, device)
+            }
+            (Stage::DeviceWait(found, client, device), Event::Waited { now_ms }) => {
+                // The number of questions is limited by the life of the code.
+                self.requests = 0;
+                Self::ask_about_device(found, client, device, now_ms)?
+            }
+            (Stage::DeviceToken(found, client, mut device), Event::Answered { answer, now_ms }) => {
+                if device.is_pending(&answer) {
+                    Self::wait(found, client, device)
+                } else {
+                    let credential = self.on_token(found, client, &answer, now_ms)?;
+                    (Stage::Ended, Step::Done(Box::new(credential)))
+                }
             }
             (Stage::Token(found, client), Event::Answered { answer, now_ms }) => {
                 let credential = self.on_token(found, client, &answer, now_ms)?;
@@ -227,16 +260,24 @@ impl Login {
         };
         // What makes a login impossible is found before anything is registered.
         match self.input.grant {
+            Grant::AuthorizationCode if self.input.is_device => {
+                server.device_endpoint().map(|_| ())?;
+            }
             Grant::AuthorizationCode => server.authorization_endpoint().map(|_| ())?,
             Grant::ClientCredentials => {
                 server.check_grant("client_credentials", "client credentials grant")?;
             }
         }
+        let redirects = [self.input.redirect_uri.as_str()];
+        let wanted = match self.input.is_device {
+            true => Registration::Device,
+            false => Registration::Redirects(&redirects),
+        };
         let choice = ClientChoice::new(
             &server,
             self.input.client.as_ref(),
             self.input.client_metadata.as_deref(),
-            &self.input.redirect_uri,
+            &wanted,
         )?;
         let found = Found { resource, server };
         match choice {
@@ -262,6 +303,16 @@ impl Login {
             let request = client.request(url, issuer, &fields);
             return Ok((Stage::Token(found, client), Step::Send(request)));
         }
+        if self.input.is_device {
+            let scopes = scopes.to_string();
+            let mut fields = vec![("resource", found.resource.resource.as_str())];
+            if !scopes.is_empty() {
+                fields.push(("scope", &scopes));
+            }
+            let url = found.server.device_endpoint()?.clone();
+            let request = client.request(url, &found.server.issuer, &fields);
+            return Ok((Stage::DeviceCode(found, client), Step::Send(request)));
+        }
         let mut address = found.server.authorization_endpoint()?.clone();
         address
             .query_pairs_mut()
@@ -283,6 +334,34 @@ impl Login {
         Ok((
             Stage::Authorization(found, client),
             Step::Authorize(address),
+        ))
+    }
+
+    fn wait(found: Found, client: Client, device: Device) -> (Stage, Step) {
+        let (prompt, pause_ms) = (device.prompt.clone(), device.pause_ms);
+        let step = Step::Wait { prompt, pause_ms };
+        (Stage::DeviceWait(found, client, device), step)
+    }
+
+    fn ask_about_device(
+        found: Found,
+        client: Client,
+        device: Device,
+        now_ms: u64,
+    ) -> Result<(Stage, Step), LoginError> {
+        if device.is_over(now_ms) {
+            return Err(LoginError::Refused("the code has expired".to_owned()));
+        }
+        let fields = [
+            ("grant_type", DEVICE_GRANT),
+            ("device_code", device.prompt.device_code.as_str()),
+            ("resource", &found.resource.resource),
+        ];
+        let (url, issuer) = (found.server.token_endpoint.clone(), &found.server.issuer);
+        let request = client.request(url, issuer, &fields);
+        Ok((
+            Stage::DeviceToken(found, client, device),
+            Step::Send(request),
         ))
     }
 

@@ -4,11 +4,11 @@
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::ANSWER_BYTES_MAX;
 use super::address::{Network, checked};
 use super::error::{LoginError, shown};
 use super::request::Answer;
 use super::scopes::ScopeSet;
+use super::{ANSWER_BYTES_MAX, DEVICE_GRANT};
 use crate::json::{self, Bounds};
 
 const BOUNDS: Bounds = Bounds {
@@ -35,6 +35,7 @@ pub(super) struct ServerMetadata {
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
     pub(super) revocation_endpoint: Option<Url>,
+    device_endpoint: Option<Url>,
     pub(super) scopes: ScopeSet,
     pub(super) auth_methods: Option<Vec<String>>,
     /// The algorithms of assertions at the token endpoint.
@@ -240,6 +241,7 @@ impl ServerMetadata {
             token_endpoint: endpoint("token_endpoint")?.ok_or_else(|| missing("token_endpoint"))?,
             registration_endpoint: endpoint("registration_endpoint")?,
             revocation_endpoint: endpoint("revocation_endpoint")?,
+            device_endpoint: endpoint("device_authorization_endpoint")?,
             scopes: scopes.iter().map(String::as_str).collect(),
             auth_methods: texts(&object, "token_endpoint_auth_methods_supported"),
             signing_algorithms: texts(&object, "token_endpoint_auth_signing_alg_values_supported"),
@@ -261,6 +263,15 @@ impl ServerMetadata {
         }
         self.check_grant("authorization_code", "authorization code grant")?;
         Ok(endpoint)
+    }
+
+    /// Returns the address that gives out device codes.
+    pub(super) fn device_endpoint(&self) -> Result<&Url, LoginError> {
+        const WHAT: &str = "device authorization grant";
+        self.check_grant(DEVICE_GRANT, WHAT)?;
+        self.device_endpoint
+            .as_ref()
+            .ok_or(LoginError::NoGrant(WHAT))
     }
 
     /// Checks that the token endpoint accepts assertions that are signed with this algorithm.

@@ -16,6 +16,8 @@ struct Servers {
     /// The query with which the browser returns.
     redirect: String,
     token: (u16, String),
+    /// The answers before the one with the token, the next one last.
+    pending: Vec<(u16, &'static str)>,
 }
 
 fn resource() -> Value {
@@ -55,6 +57,7 @@ impl Servers {
             registration: (201, json!({ "client_id": "client-1" }).to_string()),
             redirect: "code=code-1&state=STATE&iss=https%3A%2F%2Fas.example".to_owned(),
             token: (200, token().to_string()),
+            pending: Vec::new(),
         }
     }
 
@@ -64,6 +67,7 @@ impl Servers {
             () if path.contains("oauth-protected-resource") => &self.resource,
             () if path.contains(".well-known") => &self.metadata,
             () if path == "/register" => &self.registration,
+            () if path == "/device" => return (200, DEVICE),
             () => &self.token,
         };
         (*status, body.as_str())
@@ -84,6 +88,7 @@ impl Servers {
             client: None,
             client_metadata: None,
             grant: Grant::AuthorizationCode,
+            is_device: false,
             redirect_uri: HERE.to_owned(),
             randomness: Randomness {
                 state: "STATE".to_owned(),
@@ -93,19 +98,25 @@ impl Servers {
         };
         change(&mut input);
         let (mut sent, mut address) = (Vec::new(), String::new());
+        let (mut now_ms, mut pending) = (1_000, self.pending.clone());
         let outcome = Login::new(input).and_then(|mut login| {
             let mut step = login.step(Event::Started)?;
             loop {
                 step = match step {
                     Step::Send(request) => {
                         sent.push(request.clone());
-                        let (status, body) = self.answer(&request);
+                        let (status, body) = match request.url.path() {
+                            "/token" => pending.pop().unwrap_or_else(|| self.answer(&request)),
+                            _ => self.answer(&request),
+                        };
                         let body = body.as_bytes();
                         let answer = Answer { status, body };
-                        login.step(Event::Answered {
-                            answer,
-                            now_ms: 1_000,
-                        })?
+                        login.step(Event::Answered { answer, now_ms })?
+                    }
+                    Step::Wait { prompt, pause_ms } => {
+                        address = format!("{} {} {pause_ms}", prompt.address, prompt.user_code);
+                        now_ms += pause_ms;
+                        login.step(Event::Waited { now_ms })?
                     }
                     Step::Authorize(to) => {
                         address = to.to_string();
@@ -287,6 +298,62 @@ fn client_with_a_private_key_sends_an_assertion_for_the_issuer() {
         assert_eq!(refused, LoginError::NoPrivateKeyJwt { algorithm: "ES256" });
         assert!(sent.iter().all(|it| it.body == Body::None));
     }
+}
+
+const DEVICE: &str = r#"{"device_code":"device-code-no-1","user_code":"ABCD-EFGH",
+    "verification_uri":"https://as.example/device","expires_in":20,"interval":4}"#;
+
+#[test]
+fn device_login_asks_until_the_person_has_entered_the_code() {
+    const PENDING: (u16, &str) = (400, r#"{"error":"authorization_pending"}"#);
+    const SLOWER: (u16, &str) = (400, r#"{"error":"slow_down"}"#);
+    const DENIED: (u16, &str) = (400, r#"{"error":"access_denied"}"#);
+    let log_in = |pending: &[(u16, &'static str)]| {
+        let mut servers = Servers::good();
+        let mut metadata = metadata();
+        metadata["device_authorization_endpoint"] = "https://as.example/device".into();
+        // The grant needs no redirect and no PKCE.
+        metadata["authorization_endpoint"] = Value::Null;
+        metadata["code_challenge_methods_supported"] = Value::Null;
+        servers.metadata.1 = metadata.to_string();
+        servers.pending = pending.iter().rev().copied().collect();
+        servers.log_in(|input| input.is_device = true)
+    };
+    let (outcome, sent, shown) = log_in(&[PENDING, SLOWER]);
+    let credential = outcome.unwrap();
+    assert!(credential.refresh_token.is_some() && credential.grant == Grant::AuthorizationCode);
+    assert_eq!(shown, "https://as.example/device ABCD-EFGH 9000");
+    let Body::Json(registration) = &sent[2].body else {
+        panic!()
+    };
+    assert!(
+        registration.contains("grant-type:device_code"),
+        "{registration}"
+    );
+    assert_eq!(
+        form(&sent[3]),
+        "resource=https%3A%2F%2Fmcp.example%2Fv1%2Fmcp&scope=read+write&client_id=client-1"
+    );
+    assert_eq!(
+        form(sent.last().unwrap()),
+        "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code\
+         &device_code=device-code-no-1\
+         &resource=https%3A%2F%2Fmcp.example%2Fv1%2Fmcp&client_id=client-1"
+    );
+    assert!(!format!("{sent:?}").contains("device-code-no-1"));
+    let (denied, ..) = log_in(&[PENDING, DENIED]);
+    assert!(matches!(denied, Err(LoginError::TokenRefused { .. })));
+    let (late, sent, _) = log_in(&[PENDING; 9]);
+    assert_eq!(
+        late.unwrap_err(),
+        LoginError::Refused("the code has expired".to_owned())
+    );
+    assert_eq!(
+        sent.iter().filter(|it| it.url.path() == "/token").count(),
+        4
+    );
+    let (none, ..) = Servers::good().log_in(|input| input.is_device = true);
+    assert!(matches!(none, Err(LoginError::NoGrant(_))));
 }
 
 #[test]

@@ -29,16 +29,8 @@ impl TokenAnswer {
         what: &'static str,
         now_ms: u64,
     ) -> Result<Self, LoginError> {
-        let status = answer.status;
-        match status {
-            200 => {}
-            300..=399 => {
-                return Err(LoginError::Redirected {
-                    what: "token endpoint",
-                });
-            }
-            408 | 425 | 429 | 500..=599 => return Err(LoginError::Unavailable { status }),
-            _ => return Err(refused(answer, what)),
+        if answer.status != 200 {
+            return Err(refused_answer(answer, what));
         }
         let object = object(answer.body).map_err(LoginError::Token)?;
         // Some servers report errors with status 200.
@@ -83,6 +75,17 @@ fn life_s(object: &Map<String, Value>) -> Option<u64> {
             .or_else(|| number.as_f64().map(|life| life.max(0.0) as u64)),
         Value::String(text) => text.parse().ok(),
         _ => None,
+    }
+}
+
+/// Returns the error of an answer that is not a success.
+pub(super) fn refused_answer(answer: &Answer<'_>, what: &'static str) -> LoginError {
+    match answer.status {
+        300..=399 => LoginError::Redirected {
+            what: "token endpoint",
+        },
+        status @ (408 | 425 | 429 | 500..=599) => LoginError::Unavailable { status },
+        _ => refused(answer, what),
     }
 }
 
