@@ -30,6 +30,11 @@ const MEMORY_PER_BYTE: u64 = 240;
 /// Maximum computing time of one request in milliseconds. An ordinary script of 1 MiB takes a
 /// twentieth of this time.
 const CPU_MS_MAX: u64 = 1_000;
+/// Maximum computing time of the search for used tools, which comes in addition to the check. The
+/// script may run if the search fails.
+const USES_CPU_MS_MAX: u64 = 80;
+/// Maximum computing time of the search for a deep nesting after the check has failed.
+const NESTING_CPU_MS_MAX: u64 = 40;
 /// Maximum length of one message of the checker, in characters.
 const MESSAGE_CHARS_MAX: usize = 4_000;
 const FRAMES_MAX: usize = 64;
@@ -89,6 +94,19 @@ impl CheckLimits {
     pub fn within(mut self, share: RunShare) -> Self {
         self.control.share = Some(share);
         self
+    }
+
+    fn at_most(self, cpu_ms_max: u64) -> Self {
+        Self {
+            cpu_ms_max: self.cpu_ms_max.min(cpu_ms_max),
+            ..self
+        }
+    }
+
+    /// Returns the limits that are left after `cpu_us` of computing.
+    fn after(self, cpu_us: u64) -> Self {
+        let left_ms = self.cpu_ms_max.saturating_sub(cpu_us / 1_000);
+        self.at_most(left_ms)
     }
 
     fn bounds(&self, request: &[u8]) -> GuestBounds {
@@ -151,7 +169,8 @@ impl Checker {
                     return (self.defeated(script, &why, limits).await, usage);
                 }
             };
-            let (reply, used) = self.ask(request, limits.clone()).await;
+            let left = limits.clone().after(usage.guest_cpu_us);
+            let (reply, used) = self.ask(request, left).await;
             usage.guest_cpu_us += used.guest_cpu_us;
             usage.memory_bytes_peak = usage.memory_bytes_peak.max(used.memory_bytes_peak);
             let checked = reply.and_then(|reply| Ok(exchange.reply(reply)?));
@@ -178,6 +197,7 @@ impl Checker {
         let Ok(request) = (Request::Uses { script }).encode() else {
             return Uses::default();
         };
+        let limits = limits.at_most(USES_CPU_MS_MAX);
         match self.ask(request, limits).await.0 {
             Ok(Reply::Uses(uses)) => uses,
             _ => Uses::default(),
@@ -270,6 +290,7 @@ impl Checker {
                     control: limits.control.clone(),
                     ..CheckLimits::default()
                 };
+                let limits = limits.at_most(NESTING_CPU_MS_MAX);
                 match self.ask(request, limits).await.0 {
                     Ok(Reply::Nesting(place)) => place,
                     _ => None,
