@@ -18,10 +18,10 @@ const FILE_MODE: u32 = 0o600;
 const OTHERS_WRITE: u32 = 0o022;
 /// The mode bits that give other users any access.
 const OTHERS: u32 = 0o077;
-/// How long to sleep before the first and between later looks at a lock that is not free. Most locks
-/// are held for some microseconds.
-const FIRST_LOOK: Duration = Duration::from_micros(50);
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// The first and the longest pause between attempts to take a lock. Most locks are held for some
+/// microseconds.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The folder that contains the state of airlock: journals, keys, sessions and caches.
 #[derive(Debug, Clone)]
@@ -230,7 +230,7 @@ fn read_secret(path: &Path, len: usize) -> io::Result<Vec<u8>> {
 pub fn lock(path: &Path, wall: Duration) -> io::Result<File> {
     let file = open_to_write(path, OpenOptions::new().write(true).create(true))?;
     let since = Instant::now();
-    let mut pause = FIRST_LOOK;
+    let mut pause = FIRST_PAUSE;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
@@ -238,7 +238,7 @@ pub fn lock(path: &Path, wall: Duration) -> io::Result<File> {
             Err(errno) if since.elapsed() > wall => return Err(errno.into()),
             Err(_) => std::thread::sleep(pause),
         }
-        pause = LOOK_AGAIN.min(2 * pause);
+        pause = LONGEST_PAUSE.min(2 * pause);
     }
 }
 

@@ -135,7 +135,6 @@ impl<'a> ChainReader<'a> {
     /// Returns the runs that may wait for a person and whose journal is missing, although airlock did
     /// not delete it: newest runs of chains, and runs whose signed end does not say that they are done.
     pub(crate) fn lost(&self) -> Result<BTreeSet<RunId>, ResumeError> {
-        let present: BTreeSet<RunId> = self.state.all_runs()?.into_iter().collect();
         let (mut lost, mut resumed) = (BTreeSet::new(), BTreeSet::new());
         for root in self.state.chain_roots()? {
             let Ok(chain) = self.state.chain(&root).load() else {
@@ -148,11 +147,14 @@ impl<'a> ChainReader<'a> {
         let indexed = self.index.runs();
         lost.extend(indexed.filter(|run| !resumed.contains(*run)).cloned());
         let (pruned, key) = (self.state.pruned_runs()?, self.state.existing_public_key()?);
+        // A run may have begun since the chains were read.
+        let present: BTreeSet<RunId> = self.state.all_runs()?.into_iter().collect();
         let mut may_wait = BTreeSet::new();
         for run in lost.difference(&present) {
             let head = self.index.of_run(run)?;
-            let is_pruned = pruned.get(run).is_some_and(|it| {
-                Some(it.key) == key && head.is_some_and(|head| head.head == it.head)
+            // The key may have been replaced after the run was deleted.
+            let is_pruned = pruned.get(run).zip(head).is_some_and(|(it, head)| {
+                (Some(it.key) == key || it.key == head.key) && head.head == it.head
             });
             let is_done = head.is_some_and(|head| head.status == Status::Done);
             if !is_pruned && !is_done {

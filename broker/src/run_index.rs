@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use airlock_core::id::{Digest, RunId};
 use airlock_core::json::{self, Bounds};
@@ -159,6 +159,9 @@ impl IndexWriter {
         let pair = state.key_pair()?;
         let path = state.index_path();
         make_private(state.path()).map_err(failed(state.path(), "created"))?;
+        // The wait for runs of this process counts too, so that a lock that stays taken delays each
+        // run by the same time.
+        let since = Instant::now();
         // After a panic the last line is read from the file.
         let mut written = self.0.lock().unwrap_or_else(|poisoned| {
             let mut written = poisoned.into_inner();
@@ -166,31 +169,32 @@ impl IndexWriter {
             written
         });
         let lock = path.with_extension("lock");
-        let _lock = private_file::lock(&lock, LOCK_WALL).map_err(failed(&lock, "locked"))?;
+        let left = LOCK_WALL.saturating_sub(since.elapsed());
+        let _lock = private_file::lock(&lock, left).map_err(failed(&lock, "locked"))?;
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         let mut file = open_to_write(&path, options).map_err(failed(&path, "written"))?;
-        let place = Place::of(&file).map_err(failed(&path, "read"))?;
+        let position = FilePosition::of(&file).map_err(failed(&path, "read"))?;
         let before = match written.take() {
-            Some(last) if last.place == place => Some(last),
-            _ => last_line(&mut file, &path, place)?,
+            Some(last) if last.position == position => Some(last),
+            _ => last_line(&mut file, &path, position)?,
         };
         let is_synced = end.is_synced;
         let head = signed(end, before.as_ref(), &pair);
         let line = canonical::canonical(&serde_json::to_value(&head).unwrap_or_default());
-        let place = Place {
-            bytes: before.as_ref().map_or(0, |it| it.place.bytes),
-            ..place
+        let position = FilePosition {
+            bytes: before.as_ref().map_or(0, |it| it.position.bytes),
+            ..position
         };
-        append(&mut file, place, &line, is_synced).map_err(failed(&path, "written"))?;
+        append(&mut file, position, &line, is_synced).map_err(failed(&path, "written"))?;
         let key_before = before.map(|it| it.key);
         *written = Some(LastLine {
             seq: head.seq,
             key: head.key,
             digest: Digest::sha256(&line),
-            place: Place {
-                bytes: place.bytes + line.len() as u64 + 1,
-                ..place
+            position: FilePosition {
+                bytes: position.bytes + line.len() as u64 + 1,
+                ..position
             },
         });
         let key_before = key_before.filter(|key| *key != head.key);
@@ -198,11 +202,11 @@ impl IndexWriter {
     }
 }
 
-/// Writes a line to the end of a file whose last whole line ends at `place`.
-fn append(file: &mut File, place: Place, line: &[u8], is_synced: bool) -> io::Result<()> {
+/// Writes a line to the end of a file whose last whole line ends at `position`.
+fn append(file: &mut File, position: FilePosition, line: &[u8], is_synced: bool) -> io::Result<()> {
     // A crash during a write may have left a part of a line.
-    if Place::of(file)? != place {
-        file.set_len(place.bytes)?;
+    if FilePosition::of(file)? != position {
+        file.set_len(position.bytes)?;
     }
     file.write_all(&[line, b"\n"].concat())?;
     if is_synced {
@@ -213,13 +217,13 @@ fn append(file: &mut File, place: Place, line: &[u8], is_synced: bool) -> io::Re
 
 /// A file, and the number of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct FilePosition {
     device: u64,
     inode: u64,
     bytes: u64,
 }
 
-impl Place {
+impl FilePosition {
     fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self {
@@ -236,12 +240,16 @@ struct LastLine {
     key: PublicKey,
     digest: Digest,
     /// The file up to the end of the line.
-    place: Place,
+    position: FilePosition,
 }
 
 /// Reads the last whole line of an index, and checks its signature.
-fn last_line(file: &mut File, path: &Path, place: Place) -> Result<Option<LastLine>, IndexError> {
-    let begin = place.bytes.saturating_sub(2 * u64::from(LINE_BYTES_MAX));
+fn last_line(
+    file: &mut File,
+    path: &Path,
+    position: FilePosition,
+) -> Result<Option<LastLine>, IndexError> {
+    let begin = position.bytes.saturating_sub(2 * u64::from(LINE_BYTES_MAX));
     let mut tail = Vec::new();
     let read = file.seek(io::SeekFrom::Start(begin));
     read.and_then(|_| file.read_to_end(&mut tail))
@@ -260,9 +268,9 @@ fn last_line(file: &mut File, path: &Path, place: Place) -> Result<Option<LastLi
         seq: head.seq,
         key: head.key,
         digest: Digest::sha256(line),
-        place: Place {
+        position: FilePosition {
             bytes: begin + end as u64 + 1,
-            ..place
+            ..position
         },
     }))
 }
@@ -481,8 +489,6 @@ pub(crate) fn failed(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::tempdir::TempDir;
 
@@ -537,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_continue_lines_of_others_and_replace_parts_of_lines() {
+    fn writers_continue_index_and_drop_partial_lines() {
         let scratch = TempDir::new();
         let state = StateDir::open(scratch.path().join("state")).unwrap();
         let path = state.index_path();

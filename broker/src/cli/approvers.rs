@@ -23,8 +23,9 @@ use airlock_sandbox::clock::Clock;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ApprovalOptions {
     /// Who approves calls: terminal, web, command:CMD (a program), later, or never. With later,
-    /// a run that waits only for people is suspended, and `airlock runs answer` answers. With never,
-    /// airlock refuses calls that need approval, and prints the grants that the run would have needed
+    /// a run that waits only for people is suspended; answer with `airlock runs answer RUN:CALL allow`.
+    /// With never, airlock refuses calls that need approval, and prints the grants that the run would
+    /// have needed
     /// [default: the configured approver, else the terminal; without a terminal, calls that need
     /// approval are denied]
     #[arg(long, value_name = "WHO")]
@@ -75,11 +76,19 @@ impl ApprovalOptions {
 
     /// Whether calls that need approval can only be allowed by a grant.
     pub(super) fn nobody_answers(&self, config: &Config) -> bool {
-        let never = match self.approver.as_deref() {
+        self.is_never(config) && !self.no_ask || self.has_grants()
+    }
+
+    /// Whether nobody is asked, and nobody can answer later.
+    pub(super) fn is_never(&self, config: &Config) -> bool {
+        match self.approver.as_deref() {
             Some(flag) => flag == "never",
-            None => !self.no_ask && config.approver == Some(ApproverChoice::Never),
-        };
-        never || !self.grants.is_empty()
+            None => self.no_ask || config.approver == Some(ApproverChoice::Never),
+        }
+    }
+
+    pub(super) fn has_grants(&self) -> bool {
+        !self.grants.is_empty()
     }
 
     /// Whether a run that waits only for people is suspended at once. If nothing says whom to ask

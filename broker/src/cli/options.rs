@@ -258,8 +258,8 @@ impl StateOptions {
         if let Some(screen) = screen {
             let path = escape::line(&path);
             screen.remark(&format!(
-                "the state directory {path} does not exist yet; the first run creates it, and \
-                 `--state-dir` names another one\n"
+                "the state directory {path} does not exist yet; the first run creates it; \
+                 to read another one, pass --state-dir FOLDER\n"
             ));
         }
         Ok(state)

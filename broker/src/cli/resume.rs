@@ -84,6 +84,13 @@ impl ResumeFlags {
     }
 }
 
+impl ResumeFlags {
+    /// Whether `--same-server` is given.
+    pub(super) fn names_servers(&self) -> bool {
+        !self.same_server.is_empty()
+    }
+}
+
 impl Resumed {
     /// Whether the run waits for people without a process.
     pub(super) fn is_suspended(&self) -> bool {
@@ -123,7 +130,7 @@ impl Resumed {
     ) -> Result<Script, Problem> {
         if broker.has_other_rules(&self.stored) {
             screen.remark(&format!(
-                "note: the rules differ from those of run {}; the rules of now decide, and a person's \
+                "note: the rules differ from those of run {}; the current rules decide, and a person's \
                  earlier answers do not count\n",
                 self.stored.chain.newest().0
             ));

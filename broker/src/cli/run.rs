@@ -124,6 +124,7 @@ fn run_once(
     let own = signals
         .is_none()
         .then(|| Signals::cancel(cancel, screen, None));
+    let is_never = options.approval.is_never(&config);
     let report = runtime.block_on(async {
         outlive_full_files();
         let job = RunJob {
@@ -139,8 +140,10 @@ fn run_once(
         if let Some(signals) = signals.or(own.as_ref()) {
             signals.started();
         }
-        let is_edited = options.script.is_some() || options.code.is_some();
-        let still_waits = |resumed: &Resumed| job.suspends && !is_edited && resumed.waits(&broker);
+        let asks_nobody = job.suspends || is_never;
+        let still_waits = |resumed: &Resumed| {
+            asks_nobody && !options.changes_recorded_run() && resumed.waits(&broker)
+        };
         let report = match &resumed {
             // Another run would only put the same questions again.
             Some(resumed) if still_waits(resumed) => resumed.paused_report(),
@@ -160,6 +163,17 @@ fn run_once(
     })?;
     runtime.shutdown_background();
     Ok(exit::of_report(&report))
+}
+
+impl RunOptions {
+    /// Whether flags give a run that is resumed another script, another input, approvals or servers.
+    fn changes_recorded_run(&self) -> bool {
+        self.script.is_some()
+            || self.code.is_some()
+            || self.input.is_some()
+            || self.approval.has_grants()
+            || self.resume.names_servers()
+    }
 }
 
 fn load(options: &RunOptions, environment: &Environment) -> Result<Config, Problem> {

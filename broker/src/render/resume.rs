@@ -1,7 +1,8 @@
 //! Says how a run that did not finish can be resumed.
 
+use airlock_core::code::Code;
 use airlock_core::journal::StartedCommand;
-use airlock_core::report::{CanResume, Report, ReportedCallRef};
+use airlock_core::report::{CanResume, Report, ReportedCallRef, Status};
 
 use super::{counted, escape};
 use crate::shell_words::quote;
@@ -27,7 +28,7 @@ pub fn resume_command(run: &str, started: Option<&StartedCommand>) -> String {
     let mut text = escape::line(&text).into_owned();
     if !started.left_out.is_empty() {
         text.push_str(&format!(
-            " (and add {}, which may contain a credential)",
+            " # add {}, which was not recorded because it may contain a credential",
             escape::line(&started.left_out.join(" "))
         ));
     }
@@ -38,7 +39,15 @@ pub fn resume_command(run: &str, started: Option<&StartedCommand>) -> String {
 #[must_use]
 pub fn how_to_resume(report: &Report, started: &StartedCommand) -> Option<String> {
     let resumable = report.can_resume.as_ref()?;
-    let command = resume_command(&resumable.run, Some(started));
+    let mut command = resume_command(&resumable.run, Some(started));
+    let first = match (report.status, report.code) {
+        (Status::Failed, Some(Code::ScriptError)) => {
+            command = command.replacen("airlock run ", "airlock run FILE ", 1);
+            "correct the script, save it as FILE, and "
+        }
+        (Status::Stopped, _) => "raise the limit and ",
+        _ => "",
+    };
     let them = if resumable.recorded == 1 {
         "it"
     } else {
@@ -52,7 +61,7 @@ pub fn how_to_resume(report: &Report, started: &StartedCommand) -> Option<String
         ));
     } else if resumable.recorded > 0 {
         text.push_str(&format!(
-            "{}; to go on without repeating {them}, run: {command}\n",
+            "{}; to go on without repeating {them}, {first}run: {command}\n",
             recorded(report, resumable),
         ));
     }

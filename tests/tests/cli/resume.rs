@@ -1189,7 +1189,11 @@ fn printed_commands_resume_a_run_as_they_stand() {
         fails,
     ];
     let failed = home.run(failed).expect_code(20);
-    let line = line_after(&failed.stderr, "to go on without repeating it, run: ");
+    home.write("FILE", fails);
+    let line = line_after(
+        &failed.stderr,
+        "to go on without repeating it, correct the script, save it as FILE, and run: ",
+    );
     let resumed = shell(&home, home.path(), line).expect_code(20);
     assert!(resumed.stderr.contains(" is reused"), "{resumed}");
     assert!(

@@ -77,7 +77,7 @@ pub(super) fn run(options: ExplainOptions, environment: &Environment, screen: &S
         if !options.folders.is_empty() || options.sources.names_configuration() {
             screen.remark(
                 "a recorded call is explained from its journal alone: with the rules, labels and \
-                 roots of its run; `airlock policy replay` decides it with the rules of now\n",
+                 roots of its run; `airlock policy replay` decides it with the current rules\n",
             );
         }
         let call: u32 = call

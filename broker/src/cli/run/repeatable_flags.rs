@@ -8,10 +8,11 @@ use super::RunOptions;
 use crate::host_setup::may_have_credential;
 use crate::secrets::Secrets;
 
-/// Flags that a run which resumes another one does not need: their values are recorded, or they say
-/// what one command prints.
-const NOT_REPEATED: [&str; 8] = [
+/// Flags that a run which resumes another one does not need: their values are recorded, or they only
+/// change the output. `--no-ask` and `--approver never` would refuse the same calls again.
+const NOT_REPEATED: [&str; 9] = [
     "input",
+    "no-ask",
     "seed",
     "resume",
     "reads-max-age",
@@ -21,6 +22,7 @@ const NOT_REPEATED: [&str; 8] = [
     "quiet",
 ];
 const SERVER: &str = "server";
+const APPROVER: &str = "approver";
 
 /// The flags that the command line contains. It declares no flag of its own. In the options of a
 /// command it comes first, because the other fields take their flags away.
@@ -78,6 +80,7 @@ impl RepeatableFlags {
         };
         for (long, value) in &self.0 {
             match value {
+                Some(value) if long == APPROVER && value == "never" => {}
                 None => command.flags.push(format!("--{long}")),
                 Some(value) if is_secret(long, value, secrets) => {
                     let name = value.split_once('=').map_or("", |(name, _)| name);
@@ -98,8 +101,12 @@ impl RepeatableFlags {
 }
 
 fn is_secret(long: &str, value: &str, secrets: &Secrets) -> bool {
-    let target = value.split_once('=').filter(|_| long == SERVER);
-    secrets.redact(value).is_some() || target.is_some_and(|(_, target)| may_have_credential(target))
+    let command = match long {
+        SERVER => value.split_once('=').map(|(_, target)| target),
+        APPROVER => value.strip_prefix("command:"),
+        _ => None,
+    };
+    secrets.redact(value).is_some() || command.is_some_and(may_have_credential)
 }
 
 #[cfg(test)]
@@ -114,13 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_kept_except_those_of_one_command() {
+    fn input_and_output_flags_are_not_repeated() {
         let check = |line: &str, expected: &[&str]| {
             let command = flags(line).command(&Secrets::default());
             assert_eq!(command.flags, expected, "{line}");
             assert_eq!(command.left_out, [""; 0], "{line}");
         };
         check("-e|return 1", &[]);
+        check("-e|return 1|--approver|never", &[]);
+        check("-e|return 1|--no-ask", &[]);
         check(
             "-e|return 1|--json|--seed|7|--input|1|--allow|fs.*|--allow|w.*|--demo|--timeout|5s",
             &[
@@ -163,5 +172,7 @@ mod tests {
             "a.js|--server|w=https://w.example/mcp?token=hunter2",
             left_out,
         );
+        let approver = "a.js|--approver|command:ask.sh --token hunter2secret99";
+        check(approver, &["--approver …"]);
     }
 }

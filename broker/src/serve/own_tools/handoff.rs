@@ -106,8 +106,7 @@ pub(super) fn begun_before(run: &str) -> OwnToolAnswer {
         "run {run} of the same script with the same input is paused, so no second run was started"
     );
     let next = format!(
-        "to continue that run, call resume_run with {{\"run\": \"{run}\"}}; to start another run all \
-         the same, change the script or its input"
+        "ask the user to answer its questions, then call resume_run with {{\"run\": \"{run}\"}}"
     );
     paused_because(run, &why, &next)
 }

@@ -121,6 +121,14 @@ pub(super) async fn recorded(
     .await
 }
 
+/// Whether the newest run of a chain has ended. `false` if that cannot be read.
+pub(super) async fn has_ended(tool_index: &ToolIndex, request: &Request, run: &str) -> bool {
+    let ended = with_chain(tool_index, request, run, |_, stored| {
+        Ok(stored.newest_status().is_some())
+    });
+    ended.await.unwrap_or(false)
+}
+
 /// Returns the recorded end of the newest run of a chain. `None` if the run returned a value that is
 /// not recorded whole.
 fn ended(stored: &StoredChain) -> Option<EndedRun> {

@@ -10,7 +10,6 @@ use airlock_core::limits::Limit;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::resumable::FoundRun;
 use super::{OwnToolAnswer, follow, handoff, resumable};
 use crate::approver::Approver;
 use crate::broker::tool_index::args::{names, only, text_of};
@@ -231,8 +230,8 @@ pub(super) async fn start(
     follow::follow(context, request, run).await
 }
 
-/// Returns the paused run of the same caller, script and input, if it still waits for an answer or to
-/// be continued.
+/// Returns the paused run of the same caller, script and input, unless it has ended since. A run that
+/// cannot be read at the moment, for instance because another request resumes it, counts as paused.
 async fn paused_run(
     context: &ServeContext,
     tool_index: &ToolIndex,
@@ -243,13 +242,11 @@ async fn paused_run(
     if request.session.has_paused(&run) {
         return Some(run);
     }
-    match resumable::recorded(tool_index, request, &run).await {
-        Ok(FoundRun::Open(_)) => Some(run),
-        _ => {
-            context.paused_runs().forget(origin);
-            None
-        }
+    if resumable::has_ended(tool_index, request, &run).await {
+        context.paused_runs().forget(origin);
+        return None;
     }
+    Some(run)
 }
 
 /// Tool discovery for scripts of one session. Descriptions that a script reads are disclosed in the

@@ -23,7 +23,7 @@ impl Replay {
         if self.calls().any(|(_, it)| it.facts == FactsFrom::Journal) {
             screen.remark(
                 "labels, destinations and roots of the calls are those in the journals; the \
-                 configuration of now does not change them\n",
+                 current configuration does not change them\n",
             );
         }
         self.broken
