@@ -85,13 +85,18 @@ pub(super) fn of_run(
                 serde_json::to_value(lean).unwrap_or_default(),
             );
         }
-        let text = render::value(lean.as_deref().unwrap_or(value), true);
+        let value = lean.as_deref().unwrap_or(value);
+        let text = render::value(value, true);
         let text = text.trim_end();
         let long = LongText {
             uri: format!("{RUNS_URI}/{}/value", report.run),
             bytes_max: options.value_bytes_max,
         };
-        if let Some(place) = long.keep(text, session) {
+        if let Some(mut place) = long.keep(text, session) {
+            // The text of a string can spell JSON.
+            let is_string = value.get().starts_with('"');
+            let format = if is_string { "text" } else { "json" };
+            set_member(&mut place, "format", format);
             remove_member(&mut structured, "value");
             set_member(&mut structured, "value_at", place);
         }

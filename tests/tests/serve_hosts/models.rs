@@ -78,6 +78,7 @@ fn long_value_is_complete_in_text_and_in_structured_content() {
             let preview = at["preview"].as_str().unwrap();
             assert!(preview.len() <= shown_max, "{cell} {client}");
             assert_eq!(at["bytes"], expected.len(), "{cell}");
+            assert_eq!(at["format"], "text", "{cell}");
             // Both forms of the result have the same preview and the same advice.
             let shown = text(&result);
             assert!(shown.starts_with(preview), "{cell}");
@@ -85,6 +86,21 @@ fn long_value_is_complete_in_text_and_in_structured_content() {
             assert_eq!(read_rest(&mut host, at), expected, "{cell} {client}");
             let console = &report["console_at"];
             assert_eq!(read_rest(&mut host, console), "x".repeat(9_000), "{cell}");
+        }
+    }
+}
+
+/// A string can spell JSON, and the text of a list is JSON too.
+#[test]
+fn long_value_says_whether_its_text_is_json() {
+    for cell in CELLS {
+        let server = notes();
+        let mut host = host(cell, &server, &[]);
+        for (value, format) in [("JSON.stringify(list, null, 2)", "text"), ("list", "json")] {
+            let list = "const list = Array.from({length: 9000}, (_, n) => n);";
+            let result = host.run(&format!("{list} return {value}"));
+            let at = &result["structuredContent"]["value_at"];
+            assert_eq!(at["format"], format, "{cell}: {value}");
         }
     }
 }
