@@ -18,6 +18,7 @@ pub mod engine;
 pub mod engines;
 mod install;
 pub mod login_server;
+pub mod node_client;
 pub mod patience;
 pub mod process;
 pub mod real_hosts;

@@ -49,6 +49,14 @@ fn message(turn: &Turn) -> (Value, &'static str) {
     }
 }
 
+/// Returns the id of a message. Some hosts keep only one message of each id.
+fn id(turn: &Turn) -> String {
+    match turn {
+        Turn::Say(_) => "chat".to_owned(),
+        Turn::Call { id, .. } => format!("chat_{id}"),
+    }
+}
+
 fn usage() -> Value {
     json!({"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20})
 }
@@ -56,7 +64,7 @@ fn usage() -> Value {
 pub(super) fn whole(turn: &Turn) -> Value {
     let (message, end) = message(turn);
     json!({
-        "id": "chat", "object": "chat.completion", "created": 1, "model": "scripted",
+        "id": id(turn), "object": "chat.completion", "created": 1, "model": "scripted",
         "choices": [{"index": 0, "message": message, "finish_reason": end}],
         "usage": usage(),
     })
@@ -66,7 +74,7 @@ pub(super) fn stream(turn: &Turn) -> String {
     let (message, end) = message(turn);
     let chunk = |choices: Value| {
         json!({
-            "id": "chat", "object": "chat.completion.chunk", "created": 1, "model": "scripted",
+            "id": id(turn), "object": "chat.completion.chunk", "created": 1, "model": "scripted",
             "choices": choices,
         })
     };
