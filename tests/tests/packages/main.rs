@@ -71,7 +71,7 @@ fn has(program: &str) -> bool {
     is_there
 }
 
-/// Installs both npm packages with these options.
+/// Installs both npm packages of the program with these options, which can name further packages.
 fn npm_install(options: &[&str]) -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("package.json"), "{\"private\": true}").unwrap();
@@ -162,6 +162,25 @@ fn npm_packages_install_without_a_network_and_run() {
         let ended = run(folder.path(), "npx", &words).expect_code(0);
         assert_eq!(ended.stdout.trim(), "2", "{ended}");
     }
+}
+
+/// The client finds the program of the packages, which is not on PATH.
+#[test]
+fn npm_client_finds_the_program_and_offers_functions() {
+    if !has("npm") {
+        return;
+    }
+    let client = package("airlock-client-", ".tgz").display().to_string();
+    let folder = npm_install(&[&client]);
+    let program = "import { Airlock } from 'airlock-client';
+const shop = { price: ({ item }) => item.length };
+const airlock = await Airlock.start({ tools: { shop }, args: ['--allow', 'shop.*'] });
+console.log((await airlock.run(\"return await shop.price({ item: 'tea' })\")).value);
+await airlock.close();";
+    let path = folder.path().join("shop.mjs");
+    fs::write(&path, program).unwrap();
+    let ended = run(folder.path(), "node", &[&path]).expect_code(0);
+    assert_eq!(ended.stdout.trim(), "3", "{ended}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) const PACKAGE: &str = "airlock-mcp";
 /// The same name in file names of Python packages.
 pub(super) const PYTHON_PACKAGE: &str = "airlock_mcp";
+/// The name of the clients.
+pub(super) const CLIENT: &str = "airlock-client";
 pub(super) const ABOUT: &str =
     "Runs scripts that call MCP tools, in a sandbox, under rules, with a journal";
 pub(super) const LICENCE: &str = "Apache-2.0";

@@ -1,5 +1,6 @@
-//! The npm packages: one with a launcher, and one per platform with the program. No script runs at
-//! installation, and nothing is downloaded: npm itself installs the package of the platform.
+//! The npm packages: one with a launcher, one per platform with the program, and the client. No
+//! script runs at installation, and nothing is downloaded: npm itself installs the package of the
+//! platform.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +9,37 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::archive::{Entry, write_tar_gz};
-use super::names::{ABOUT, LICENCE, PACKAGE, PLATFORMS, VERSION};
+use super::names::{ABOUT, CLIENT, LICENCE, PACKAGE, PLATFORMS, VERSION};
 use super::program::Program;
 use crate::paths;
 
 const LAUNCHER: &str = "packaging/npm/launcher.cjs";
+const CLIENT_FOLDER: &str = "clients/node";
 
-/// Writes both packages.
+/// Writes all packages.
 pub(super) fn packages(out: &Path, program: &Program, documents: &[Entry]) -> Result<Vec<PathBuf>> {
-    Ok(vec![launcher(out)?, platform(out, program, documents)?])
+    Ok(vec![
+        launcher(out)?,
+        platform(out, program, documents)?,
+        client(out)?,
+    ])
+}
+
+/// Packs the client, with names and versions in place of what stands for them.
+fn client(out: &Path) -> Result<PathBuf> {
+    let mut entries = vec![Entry::file(
+        "LICENSE",
+        fs::read(paths::root().join("LICENSE"))?,
+    )];
+    for file in fs::read_dir(paths::root().join(CLIENT_FOLDER))? {
+        let file = file?;
+        let text = fs::read_to_string(file.path())?
+            .replace("@CLIENT@", CLIENT)
+            .replace("@PACKAGE@", PACKAGE)
+            .replace("@VERSION@", VERSION);
+        entries.push(Entry::file(&file.file_name().to_string_lossy(), text));
+    }
+    write(out, CLIENT, &entries)
 }
 
 fn launcher(out: &Path) -> Result<PathBuf> {
