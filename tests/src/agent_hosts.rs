@@ -28,8 +28,9 @@ pub struct AgentHost {
     command: fn(&Installed, &Home, &str, &Target) -> Command,
 }
 
+/// What is installed from a registry, into one folder.
 #[derive(Debug, Clone, Copy)]
-enum Packages {
+pub enum Packages {
     Npm(&'static str, &'static [&'static str]),
     PyPi(&'static str, &'static [&'static str]),
     /// Installed with the other real hosts.
@@ -55,7 +56,7 @@ struct Installed {
 }
 
 /// Packages with the second major version of the MCP SDK.
-const PYTHON_2: Packages = Packages::PyPi(
+pub const PYTHON_2: Packages = Packages::PyPi(
     "python-2",
     &[
         "openai-agents==0.24.0",
@@ -64,7 +65,7 @@ const PYTHON_2: Packages = Packages::PyPi(
     ],
 );
 /// Packages with the first major version of the MCP SDK.
-const PYTHON_1: Packages = Packages::PyPi(
+pub const PYTHON_1: Packages = Packages::PyPi(
     "python-1",
     &[
         "langchain==1.5.2",
@@ -73,6 +74,8 @@ const PYTHON_1: Packages = Packages::PyPi(
         "mcp-use==1.7.1",
     ],
 );
+/// The SDK of Anthropic, which is no host by itself.
+pub const PYTHON_ANTHROPIC: Packages = Packages::PyPi("python-anthropic", &["anthropic==2.14.0"]);
 
 pub const OPENAI_AGENTS: AgentHost = AgentHost {
     title: "OpenAI Agents SDK 0.24.0",
@@ -168,30 +171,41 @@ impl AgentHost {
     /// `SKIP:` line with the reason.
     #[must_use]
     pub fn command(&self, home: &Home, model: &str, target: &Target) -> Option<Command> {
-        let installed = match self.install() {
-            Ok(dir) => Installed { dir },
+        let installed = self.packages.installed(self.title)?;
+        Some((self.command)(&installed, home, model, target))
+    }
+}
+
+impl Packages {
+    /// Returns the Python that can import these packages, or `None` after printing a `SKIP:` line
+    /// with the reason.
+    #[must_use]
+    pub fn python(&self, title: &str, home: &Home) -> Option<Command> {
+        Some(self.installed(title)?.bare_python(home))
+    }
+
+    fn installed(&self, title: &str) -> Option<Installed> {
+        match self.install() {
+            Ok(dir) => Some(Installed { dir }),
             Err(why) if std::env::var_os("AIRLOCK_REQUIRE_REAL_HOSTS").is_some() => {
-                panic!("{}: {why:#}", self.title)
+                panic!("{title}: {why:#}")
             }
             Err(why) => {
                 // Not through `eprintln!`: the test harness would capture the line.
-                let _ = writeln!(std::io::stderr(), "SKIP: {}: {why:#}", self.title);
-                return None;
+                let _ = writeln!(std::io::stderr(), "SKIP: {title}: {why:#}");
+                None
             }
-        };
-        Some((self.command)(&installed, home, model, target))
+        }
     }
 
     fn install(&self) -> Result<PathBuf> {
         let root = target_dir()?.join("agent-hosts");
-        match self.packages {
-            Packages::Npm(name, packages) => {
+        match *self {
+            Self::Npm(name, packages) => {
                 once(&root, name, packages, |dir| npm_install(dir, packages))
             }
-            Packages::PyPi(name, packages) => {
-                once(&root, name, packages, |dir| venv(dir, packages))
-            }
-            Packages::Inspector => {
+            Self::PyPi(name, packages) => once(&root, name, packages, |dir| venv(dir, packages)),
+            Self::Inspector => {
                 anyhow::ensure!(real_hosts::installed().is_some(), "not installed");
                 Ok(root)
             }
@@ -225,7 +239,7 @@ impl Target {
 }
 
 impl Installed {
-    fn python(&self, home: &Home, script: &str, model: &str, target: &Target) -> Command {
+    fn bare_python(&self, home: &Home) -> Command {
         let mut python = Command::new(self.dir.join("bin/python"));
         home.dress(&mut python);
         // Some send statistics of use, or look for updates.
@@ -235,6 +249,11 @@ impl Installed {
             ("MCP_USE_ANONYMIZED_TELEMETRY", "false"),
             ("FASTMCP_CHECK_FOR_UPDATES", "off"),
         ]);
+        python
+    }
+
+    fn python(&self, home: &Home, script: &str, model: &str, target: &Target) -> Command {
+        let mut python = self.bare_python(home);
         python.arg(driver(script)).arg(model).args(target.args());
         python
     }
