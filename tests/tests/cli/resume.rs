@@ -796,16 +796,18 @@ fn altered_answer_is_found_and_does_not_count() {
         let shown = stage.home.run(["runs", "show", &run]).expect_code(0);
         shown.expect_stdout("the answers of people after this run cannot be shown: ");
     }
-    // Without the answer, the question is asked again.
+    // Without the answer, the question is still open.
     fs::write(&chain, "").unwrap();
-    let asked = run_of(&resume().expect_code(23));
-    assert_eq!(stage.made(), [""; 0]);
+    assert_eq!(run_of(&resume().expect_code(23)), run);
     stage.home.run(["runs", "verify"]).expect_code(0);
     // A lost file is noticed as soon as a journal names the chain.
+    fs::write(&chain, whole).unwrap();
+    let refused = run_of(&resume().expect_code(22));
+    assert_eq!(stage.made(), [""; 0]);
     fs::remove_file(&chain).unwrap();
     let lost = stage.home.run(["runs", "verify"]).expect_code(31);
     assert!(lost.stdout.contains(&named), "{lost}");
-    stage.run(&["--resume", &asked]).expect_code(24);
+    stage.run(&["--resume", &refused]).expect_code(24);
 }
 
 /// The number of races is larger with `AIRLOCK_RACES=200`.
@@ -876,6 +878,31 @@ return [r, await w.create({title: 'a'}), await w.create({title: 'b'})];";
     }
     assert_eq!(stage.made(), ["r", "a", "b"]);
     stage.home.verify_all();
+}
+
+#[test]
+fn resume_with_other_input_starts_a_run_while_a_question_is_open() {
+    let stage = Stage::new();
+    let later = ["--ask", "w.create", "--approver", "later"];
+    let run = |more: &[&str]| stage.run(&[&later[..], more].concat());
+    let script = ["-e", "return await w.create(input)"];
+    let paused = run(&[&script[..], &["--input", r#"{"title": "a"}"#]].concat());
+    let first = run_of(&paused.expect_code(23));
+    let never = [
+        "--resume",
+        &first,
+        "--ask",
+        "w.create",
+        "--approver",
+        "never",
+    ];
+    let same = stage.run(&never).expect_code(23);
+    assert_eq!(run_of(&same), first, "{same}");
+    let changed = run(&["--resume", &first, "--input", r#"{"title": "b"}"#]).expect_code(23);
+    assert_ne!(run_of(&changed), first, "{changed}");
+    let waiting = stage.home.run(["runs", "waiting", "--json"]).expect_code(0);
+    let question = &waiting.json()["waiting"][0]["questions"][0];
+    assert_eq!(question["args"], json!({"title": "b"}), "{waiting}");
 }
 
 #[test]
