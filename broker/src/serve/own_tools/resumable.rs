@@ -121,8 +121,12 @@ pub(super) async fn recorded(
     .await
 }
 
-/// Whether the newest run of a chain has ended. `false` if that cannot be read.
+/// Whether the newest run of a chain has ended, or its journals were deleted. `false` if that cannot
+/// be read.
 pub(super) async fn has_ended(tool_index: &ToolIndex, request: &Request, run: &str) -> bool {
+    if !tool_index.broker.journal_path(&RunId(run.into())).exists() {
+        return true;
+    }
     let ended = with_chain(tool_index, request, run, |_, stored| {
         Ok(stored.newest_status().is_some())
     });
