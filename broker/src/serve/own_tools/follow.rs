@@ -122,8 +122,9 @@ async fn follow_on(context: &ServeContext, request: &Request, run: FollowedRun) 
             questions,
             forms,
         } => (report, unasked, passed_on, questions, forms),
+        // Not noted as paused: a host that repeats the request instead of answering is asked again, as
+        // the protocol says.
         FollowOutcome::Wants(run) => {
-            context.paused_runs().note(origin, run.run());
             return FollowResult::Answered(suspend_for_host(context, request, *run));
         }
         FollowOutcome::Waits(run) => {
