@@ -91,7 +91,7 @@ fn can_reports_levels_confirmed_by_explain() {
 }
 
 #[test]
-fn can_and_explain_name_an_approver_that_is_no_person() {
+fn can_and_explain_name_program_or_never_as_approver() {
     let home = home();
     let call = json!({"tool": "mail.draft", "args": {"to": "a"}}).to_string();
     for (approver, assumed, decision) in [

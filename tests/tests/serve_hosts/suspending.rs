@@ -377,7 +377,7 @@ fn older_host_is_asked_again_when_it_resumes() {
 }
 
 #[test]
-fn answer_counts_that_older_host_brings_after_the_run_was_suspended() {
+fn late_answer_of_older_host_counts() {
     let stage = Stage::new("suspend_after = \"20ms\"\n");
     let args = stage.args(["--ask", "w.create"]);
     let args = [&args[..], &["--pause-after", "20ms"]].concat();

@@ -60,8 +60,11 @@ impl Processor {
         (turns.computing(), turns.waiting())
     }
 
-    pub(super) fn enter(&self, caller: &Arc<str>) {
-        self.lock().enter(caller);
+    /// Adds a run of this caller. Returns whether the caller's last run failed.
+    pub(super) fn enter(&self, caller: &Arc<str>) -> bool {
+        let mut turns = self.lock();
+        turns.enter(caller);
+        turns.is_failing(caller)
     }
 
     /// Removes a finished run, whether it computed or waited.
@@ -70,11 +73,6 @@ impl Processor {
         turns.leave(caller);
         turns.end(run);
         self.give(turns);
-    }
-
-    /// Returns whether the last run of this caller failed.
-    pub(super) fn is_failing(&self, caller: &Arc<str>) -> bool {
-        self.lock().is_failing(caller)
     }
 
     /// Notes whether a run of this caller succeeded.

@@ -41,8 +41,7 @@ impl fmt::Debug for RunShare {
 
 impl RunShare {
     pub(super) fn new(place: Place, room: &Arc<Room>, processor: &Arc<Processor>) -> Self {
-        processor.enter(&place.caller);
-        let is_of_failing_caller = processor.is_failing(&place.caller);
+        let is_of_failing_caller = processor.enter(&place.caller);
         Self(Arc::new(Inner {
             place,
             room: Arc::clone(room),

@@ -68,7 +68,7 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
     let mut by_tool =
         runtime()?.block_on(all(&mut prover, &opened.rules, &subjects, &seeds, levels));
     let answers = by_tool.iter_mut().flat_map(|it| &mut it.answers);
-    answers.for_each(|answer| take_back(answer, &opened));
+    answers.for_each(|answer| reject_impossible_example(answer, &opened));
     let shown = Shown {
         by_tool: &by_tool,
         basis: Basis {
@@ -97,7 +97,7 @@ pub(super) fn run(options: CanOptions, environment: &Environment, screen: &Scree
 }
 
 /// Makes an answer open if no call has the facts of its example.
-fn take_back(answer: &mut LevelAnswer, opened: &RuleSources) {
+fn reject_impossible_example(answer: &mut LevelAnswer, opened: &RuleSources) {
     let Reachability::Example(example) = &answer.found else {
         return;
     };

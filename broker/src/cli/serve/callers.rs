@@ -49,7 +49,7 @@ pub(super) async fn serve(
     let front = mcp_server(&config, settings.clone())?;
     let (place, listening) = open(door).await?;
     let Some((listener, gate)) = listening else {
-        let what = "callers are told apart only over HTTP";
+        let what = "`credentials = \"caller\"` works only over HTTP";
         return Err(usage(
             what,
             "airlock serves one host over stdio",
